@@ -12,7 +12,7 @@ fn state_word(c: &mut Criterion) {
     c.bench_function("state word: accept and settle", |b| {
         b.iter(|| {
             state.accept(black_box(&Native), 1).expect("the gate is open");
-            state.settle(&Native, 1)
+            state.release(&Native, 1)
         });
     });
 }

@@ -66,11 +66,11 @@ fn contenders(size: u32) -> Vec<Contender> {
     let mut all: Vec<Contender> = Vec::new();
     let hoards = [
         Ours::with("windlass, hoard of 8", |config| ExecutorConfig {
-            hoard_threshold: 8,
+            wake_threshold: 8,
             ..config
         }),
         Ours::with("windlass, hoard of 128", |config| ExecutorConfig {
-            hoard_threshold: 128,
+            wake_threshold: 128,
             ..config
         }),
     ];

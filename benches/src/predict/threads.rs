@@ -8,7 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::burn::burn;
-use executor_core::WorkerCtxLike;
 use executor_threaded::{Executor, ExecutorConfig, WorkerCtx};
 use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
 
@@ -91,7 +90,7 @@ impl Burns {
 impl Works for WorkerCtx<Task, Burns> {
     #[inline]
     fn work(&mut self, ns: u32) {
-        WorkerCtxLike::scratch(self).burn(ns);
+        self.scratch.burn(ns);
     }
 }
 

@@ -1,43 +1,42 @@
 //! A run as text in the Chrome trace format, which Perfetto and `chrome://tracing` open.
 //!
-//! It is a format and no more: rows come from whoever recorded a run, on threads or in the simulator, and go wherever text can be
-//! written. One lane a worker; bars for what takes time, instants for what does not.
+//! There is a lane for each worker, with bars for what takes time and instants for what does not.
 //!
 //! Source: "Trace Event Format", Google, the JSON object format with phases M, B, E, i, s and f.
 
 use std::fmt::{self, Display, Write};
 
-/// A row of the file: something that happened in a lane.
+/// A row of the file: an event in a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChromeRow<N> {
-    /// The lane, by its place among the names of the file.
+    /// Index of the lane's name in the file.
     pub lane: usize,
-    /// When, in nanoseconds since some fixed moment.
+    /// Nanoseconds since a fixed moment.
     pub at_ns: u64,
-    /// What kind of thing.
+    /// What the row does.
     pub phase: ChromePhase,
-    /// What it is called.
+    /// The name of the bar, instant or arrow.
     pub name: N,
-    /// What else is known, by name.
+    /// Named values.
     pub args: Vec<(&'static str, ChromeArg)>,
 }
 
 /// What a row does in its lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChromePhase {
-    /// A bar begins. In each lane bars end in the opposite order.
+    /// A bar begins. Bars of a lane are nested.
     Begin,
     /// The bar that began last ends.
     End,
-    /// Something of no length.
+    /// An event without length.
     Instant,
-    /// An arrow of this number begins at the bar that is open. Its name is that of its end.
+    /// The arrow of this number begins at the open bar, with the name of its end.
     ArrowFrom(u64),
-    /// The arrow of this number ends at the bar that is open.
+    /// The arrow of this number ends at the open bar.
     ArrowTo(u64),
 }
 
-/// Something known about a row.
+/// A value in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChromeArg {
     /// A number.
@@ -46,7 +45,7 @@ pub enum ChromeArg {
     Text(String),
 }
 
-/// The whole file, as its `Display`: the names of the lanes, and the rows, of one lane after another or of all as they come.
+/// The whole file, as its `Display`. Rows may come in any order of lanes.
 ///
 /// ```
 /// use executor_core::{ChromeFile, ChromePhase, ChromeRow};
@@ -63,7 +62,7 @@ pub enum ChromeArg {
 pub struct ChromeFile<L, R> {
     /// The lanes' names.
     pub lanes: L,
-    /// What happened.
+    /// The rows.
     pub rows: R,
 }
 
@@ -130,7 +129,7 @@ impl Display for ChromeArg {
     }
 }
 
-/// Anything as a JSON string.
+/// A value as a JSON string.
 struct Quoted<N>(N);
 
 impl<N: Display> Display for Quoted<N> {

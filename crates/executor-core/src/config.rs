@@ -1,14 +1,20 @@
-//! What can be set about an executor: plain data, checked in one place.
-//!
-//! A configuration is a value that can be printed, compared and put into a replay line. Nothing in it is
-//! a callback; those belong to the builder of whoever owns threads.
+//! The settings of an executor: plain data that can be printed, compared and put into a replay
+//! line.
 
 use std::fmt;
 use std::time::Duration;
 
-use crate::WAKE_ON_HOARD_THRESHOLD;
-use crate::private::PRIVATE_TASKS_MAX;
-use crate::sleep::WORKERS_MAX;
+use crate::words::sleep::WORKERS_MAX;
+
+/// The largest [`ExecutorConfig::private_tasks`]. A worker's buffer has this size in any case.
+pub const PRIVATE_TASKS_MAX: usize = 256;
+
+/// The default [`ExecutorConfig::wake_threshold`]: operations on short private tasks before a
+/// worker wakes a *sleeper* for them.
+///
+/// Unparking costs the caller about 4 µs, more than a few dozen short tasks. Tasks that are long or
+/// not yet measured are public at once and do not wait for this count.
+pub const WAKE_ON_HOARD_THRESHOLD: u32 = 32;
 
 /// Settings of an executor. Open to struct update syntax:
 ///
@@ -23,60 +29,63 @@ use crate::sleep::WORKERS_MAX;
 pub struct ExecutorConfig {
     /// Number of workers, 1 to [`WORKERS_MAX`]. Default 1.
     pub workers: usize,
-    /// Cores that the workers run on, if it is known and matters, 1 or more: with fewer cores than workers, fewer search at the same
-    /// time and nobody dozes, since whoever does takes the core of one that works. Default `None`: as many as workers;
-    /// the executor on threads asks the host.
+    /// Cores that the workers run on, 1 or more. With fewer cores than workers, fewer workers
+    /// search at a time and none spins before it parks. Default `None`: as many as workers; the
+    /// executor on threads asks the host.
     pub cores: Option<usize>,
     /// Seed of every worker's random numbers. Default `0x853c_49e6_748f_ea9b`.
     pub seed: u64,
-    /// Random victims tried in one search, before the sweep over all of them. 1 to 1,024, default 4.
+    /// Random victims tried in one search, before the sweep over all of them. 1 to 1,024, default
+    /// 4.
     pub steal_tries: u32,
-    /// Fruitless search rounds before a worker parks. 0 parks at once, default 200.
+    /// Failed search rounds before a worker parks. 0 parks at once, default 200.
     pub spin_iters: u32,
-    /// How long a worker parks before it looks again by itself. The wake protocol does not need it: the
-    /// default, `None`, parks until woken.
+    /// How long a worker parks before it searches again by itself. Default `None`: until woken. The
+    /// wake protocol does not need a timeout.
     pub park_timeout: Option<Duration>,
     /// Whether each worker thread is pinned to a core of its own. Default [`Pin::Auto`].
     pub pin_threads: Pin,
-    /// What the panic of a task comes to. Default [`OnPanic::Stop`].
+    /// What happens when a task panics. Default [`OnPanic::Stop`].
     pub on_panic: OnPanic,
-    /// Counts that a worker borrows from the state word at once. 1 to 65,536, default 64.
+    /// Counts that a worker acquires from the state word at once. 1 to 65,536, default 64.
     pub credit_block: usize,
-    /// After this many tasks a worker looks at the injector first, so that its own tasks cannot starve the
-    /// outside; after fewer, if they would take longer than 200 µs. 1 or more, default 127.
+    /// Tasks after which a worker takes from the injector first, so that its own tasks cannot
+    /// starve those from outside; fewer if they take longer than 200 µs. 1 or more, default 127.
     pub fairness_interval: u32,
-    /// Size of the buffer in which a worker keeps its own short tasks while nobody is hungry, see the chapter on private tasks in
-    /// `executor-core`; more than that are kept in reserve behind it. 0 turns that off: every task is public as soon as it
-    /// is spawned. At most [`PRIVATE_TASKS_MAX`], which is the default.
+    /// Size of the buffer for a worker's own short tasks while no worker is idle; more go into the
+    /// overflow behind it. 0 makes every task public as soon as it is spawned. At most
+    /// [`PRIVATE_TASKS_MAX`], which is the default.
     pub private_tasks: usize,
-    /// Tasks that take less than this, on average, are short; only short tasks are kept private. Default 1 µs.
+    /// Tasks that take less than this on average are short and may be private. Default 1 µs.
     pub short_task: Duration,
-    /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones; fewer, but at least 4, if the last
-    /// wake took less time than that. 1 or more, default [`WAKE_ON_HOARD_THRESHOLD`].
-    pub hoard_threshold: u32,
+    /// Short tasks that a worker spawns or runs before it wakes a sleeper for its private ones;
+    /// fewer, but at least 4, if the last wake took less time than that. 1 or more, default
+    /// [`WAKE_ON_HOARD_THRESHOLD`].
+    pub wake_threshold: u32,
 }
 
-/// What the panic of a task comes to.
+/// What happens when a task panics.
 ///
-/// It is about tasks alone. A hook that panics, or a panic while the executor aborts already, stops it whatever the policy.
+/// A hook that panics, or a panic during an abort, stops the executor under either policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
-    /// The gate closes, what does not run yet is handed back, and the panic is thrown again to whoever joins.
+    /// The executor accepts no more tasks, returns those that have not run, and throws the panic
+    /// again in the thread that joins it.
     #[default]
     Stop,
-    /// The panic is counted and given to a handler; the worker goes on with its next task, and the executor stays open.
-    /// What the task had spawned before it panicked runs.
+    /// The panic is counted and given to a handler; the worker goes on, and the executor still
+    /// accepts tasks. What the task spawned before it panicked runs.
     Isolate,
 }
 
 /// Whether worker threads are pinned to cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// Pin where it helps and harms nobody: on Linux, when the process may use every core of the machine,
-    /// enough cores are not yet taken by another executor of this process, and one remains for whoever hands over the tasks.
+    /// Pin on Linux, if the process may use every core of the machine, enough cores are not taken
+    /// by another executor of this process, and one core remains for producers.
     #[default]
     Auto,
-    /// Pin, and fail to build when a core cannot be had.
+    /// Pin, and fail to build if a core is not available.
     Always,
     /// Leave placement to the operating system.
     Never,
@@ -97,13 +106,13 @@ impl Default for ExecutorConfig {
             fairness_interval: 127,
             private_tasks: PRIVATE_TASKS_MAX,
             short_task: Duration::from_micros(1),
-            hoard_threshold: WAKE_ON_HOARD_THRESHOLD,
+            wake_threshold: WAKE_ON_HOARD_THRESHOLD,
         }
     }
 }
 
 impl ExecutorConfig {
-    /// How many workers may search at the same time: half of those that can run at the same time, and at least one.
+    /// How many workers may search at a time: half of those that can run at a time, at least one.
     #[must_use]
     pub fn searchers_max(&self) -> usize {
         let running = self.cores.map_or(self.workers, |cores| cores.min(self.workers));
@@ -141,8 +150,8 @@ impl ExecutorConfig {
             PRIVATE_TASKS_MAX as u64,
         )?;
         within(
-            "hoard_threshold",
-            u64::from(self.hoard_threshold),
+            "wake_threshold",
+            u64::from(self.wake_threshold),
             1,
             u64::from(u32::MAX),
         )?;
@@ -163,11 +172,11 @@ impl ExecutorConfig {
 pub struct ConfigError {
     /// Name of the field.
     pub field: &'static str,
-    /// What it was set to (nanoseconds for a duration).
+    /// Its value, in nanoseconds for a duration.
     pub value: u64,
-    /// Smallest value that is taken.
+    /// Smallest valid value.
     pub min: u64,
-    /// Largest value that is taken.
+    /// Largest valid value.
     pub max: u64,
 }
 

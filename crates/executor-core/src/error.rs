@@ -1,13 +1,11 @@
-//! The one way in which handing over a task can fail: it comes back.
+//! The error of handing over a task: it returns the task.
 
 use std::fmt;
 
-/// The executor did not take the task, and here it is again.
+/// The executor did not accept the task, and returns it.
 ///
-/// Either its gate is closed (after `join`, `shutdown`, drop or a panic), or counting the task would have
-/// overflowed the state word. The task was not run and will not be.
-///
-/// It is a [`std::error::Error`] whatever `T` is, so `?` works on it.
+/// It no longer accepts tasks (after `join`, `shutdown`, drop or a panic), or the in-flight count
+/// would have overflowed. The task has not run and will not run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rejected<T>(pub T);
 
@@ -19,7 +17,7 @@ impl<T> fmt::Debug for Rejected<T> {
 
 impl<T> fmt::Display for Rejected<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the executor no longer accepts tasks; the task is handed back")
+        f.write_str("the executor no longer accepts tasks; the task is returned")
     }
 }
 
@@ -29,7 +27,7 @@ impl<T> std::error::Error for Rejected<T> {}
 mod tests {
     use super::*;
 
-    /// No `Debug` and no `Display` of its own.
+    /// It has neither `Debug` nor `Display`.
     struct Opaque;
 
     #[test]
@@ -37,7 +35,7 @@ mod tests {
         let error: Box<dyn std::error::Error> = Box::new(Rejected(Opaque));
         assert_eq!(
             error.to_string(),
-            "the executor no longer accepts tasks; the task is handed back"
+            "the executor no longer accepts tasks; the task is returned"
         );
         assert_eq!(format!("{error:?}"), "Rejected { .. }");
     }

@@ -1,13 +1,8 @@
-//! The scheduling policy of a work-stealing executor for typed tasks.
-//!
-//! Producers put tasks of one type `T` into a global injector; workers run them local-first and steal when
-//! they have none. This crate holds every decision of that: what is counted, who looks where and in which
-//! order, who is woken, who may sleep, and how it all ends. It holds none of the means. Queues, atomics,
-//! parking and chance come in through small port traits ([`ports`]), each method of which is *one* shared
-//! operation:
+#![doc = include_str!("../README.md")]
+//! # What is where
 //!
 //! ```text
-//!            executor-core: run_state, credit, sleep, step, run_loop
+//!            executor-core: words, worker, run
 //!                 │ ports: Memory, Inject, LocalQueue, Stealing, Parking …
 //!      ┌──────────┼──────────────┐
 //!   threads    simulator       loom
@@ -16,65 +11,55 @@
 //!              every operation
 //! ```
 //!
-//! So the very same code runs on threads, under a deterministic simulator that may switch workers between
-//! any two shared operations, and under the loom model checker.
+//! Each method of a port is *one* shared operation. The modules have floors, and each imports from
+//! below:
 //!
-//! What this crate never does: start a thread, block, read a clock, use `unsafe`.
+//! ```text
+//!   run      the loop: step, find, idle, worker_loop; contexts and trace hooks
+//!   worker   one worker's plain memory: state, private tasks, task times, backoff
+//!   words    what all share: state word, sleep word, credits, scheduler
+//!   config, ports, metrics, error, mutant
+//! ```
 //!
-//! Where to start reading: [`worker_step`] is what a worker does, [`sleep`] is how nobody
-//! oversleeps, [`run_state`] is how the executor knows that it is finished.
+//! Start with [`worker_step`] for what a worker does, [`sleep`] for why no wake-up is lost,
+//! [`run_state`] for how an executor ends.
 #![forbid(unsafe_code)]
-// What runs here runs on workers; what blocks on purpose says why.
+// A blocking call on a worker needs its reason beside it.
 #![warn(clippy::disallowed_methods)]
 
 mod chrome;
 pub mod config;
-mod credit;
 mod error;
-mod event;
-mod idle;
-mod lull;
 mod metrics;
 mod mutant;
 pub mod ports;
-mod private;
 pub mod record;
-mod run_loop;
-pub mod run_state;
-mod scheduler;
-pub mod sleep;
-mod spawner;
-mod step;
-mod task_ctx;
-mod task_time;
+mod run;
 mod text;
 mod time_histogram;
-mod victim;
+mod words;
+mod worker;
 
 pub use chrome::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
-pub use config::{ConfigError, ExecutorConfig, OnPanic, Pin};
+pub use config::{ConfigError, ExecutorConfig, OnPanic, PRIVATE_TASKS_MAX, Pin, WAKE_ON_HOARD_THRESHOLD};
 pub use error::Rejected;
-pub use event::{ExecTraceEvent, NoopTrace, Rest, TraceHooks};
-pub use idle::{IdleAction, IdleHooks, IdleRound, Nap, TieredIdle};
 pub use metrics::WorkerMetricsLocal;
 #[cfg(windlass_mutants)]
 #[doc(hidden)]
 pub use mutant::is_planted;
-pub use private::PRIVATE_TASKS_MAX;
-pub use run_loop::{WorkerExit, run_worker};
-pub use run_state::{ACCEPTING_BIT, COUNT_UNIT, RunState, in_flight, is_accepting};
-pub use scheduler::Scheduler;
-pub use spawner::Spawner;
-pub use step::{PopSource, Popped, WorkerStepResult, pop_task, worker_step};
-pub use task_ctx::{SeenByTasks, TaskCtx, WorkerCtxLike};
-pub use task_time::SEARCHED_LOOK_MAX;
+pub use ports::Park;
+pub use run::context::{TaskCtx, WorkerCtxLike};
+pub use run::event::{ExecTraceEvent, NoopTrace, Rest, TraceHooks};
+pub use run::find::pop_task;
+pub use run::idle::{IdleAction, IdleHooks, IdleRound, TieredIdle};
+pub use run::step::{WorkerExit, WorkerStepResult, worker_step};
+pub use run::worker_loop::run_worker;
 pub use text::{thousands, write_columns};
 pub use time_histogram::TimeHistogram;
-pub use victim::nth_victim;
-
-/// How many tasks a worker spawns or pops, knowing them to be short, before it wakes a *sleeper* for them.
-///
-/// Unparking costs the caller about 4 µs, which is more than running a few dozen short tasks oneself. Tasks
-/// that are long, or not yet known, never wait for this count: each is public at once and wakes by the rules
-/// of [`sleep`].
-pub const WAKE_ON_HOARD_THRESHOLD: u32 = 32;
+pub use words::run_state::{ACCEPTING_BIT, COUNT_UNIT, RunState, in_flight, is_accepting};
+pub use words::scheduler::Scheduler;
+pub use words::{run_state, sleep};
+pub use worker::popped::{PopSource, Popped};
+pub use worker::state::WorkerState;
+pub use worker::task_time::SEARCH_TICK_MAX;
+pub use worker::victim::nth_victim;

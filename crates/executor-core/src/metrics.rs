@@ -1,41 +1,40 @@
-//! What one worker counts about itself: plain integers of its own, always on.
+//! What one worker counts about itself, in plain integers that are always on.
 
 use std::time::Duration;
 
 /// One worker's counters. They only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerMetricsLocal {
-    /// Tasks run that the worker had itself, private or public; brought up to date whenever it runs out of work.
+    /// Own tasks run, private or public; updated when the worker runs out of work.
     pub executed_local: u64,
-    /// Tasks run that came straight from the injector.
+    /// Tasks run that came from the injector.
     pub executed_injector: u64,
     /// Tasks run that were stolen from another worker.
     pub executed_stolen: u64,
-    /// Tasks spawned by tasks on this worker, brought up to date like `executed_local`.
+    /// Tasks spawned by tasks on this worker; updated like `executed_local`.
     pub spawned: u64,
-    /// Private tasks that became public because somebody was hungry or tasks were long; brought up to date like
-    /// `executed_local`.
-    pub exposed: u64,
-    /// Looks into another worker's queue.
+    /// Private tasks that became public; updated like `executed_local`.
+    pub published: u64,
+    /// Probes of other workers' queues.
     pub steals_tried: u64,
-    /// Looks into another worker's queue that brought a task home.
+    /// Probes that brought a task.
     pub steals_won: u64,
     /// Times that the worker parked.
     pub parks: u64,
-    /// Workers that this one woke, brought up to date like `executed_local`.
+    /// Workers that this one woke; updated like `executed_local`.
     pub wakes: u64,
     /// Times that this worker was woken and found nothing.
     pub wakes_for_nothing: u64,
-    /// Tasks taken while aborting and handed back instead of run.
-    pub handed_back: u64,
-    /// Tasks that panicked; hooks that did are not counted.
+    /// Tasks taken during an abort and returned instead of run.
+    pub returned: u64,
+    /// Tasks that panicked. Hooks are not counted.
     pub panicked: u64,
     /// Time spent parked.
     pub idle: Duration,
 }
 
 impl WorkerMetricsLocal {
-    /// Tasks run, wherever they came from, those that panicked included.
+    /// Tasks run, including those that panicked.
     #[must_use]
     pub fn executed(&self) -> u64 {
         self.executed_local + self.executed_injector + self.executed_stolen
@@ -48,13 +47,13 @@ impl WorkerMetricsLocal {
             executed_injector,
             executed_stolen,
             spawned,
-            exposed,
+            published,
             steals_tried,
             steals_won,
             parks,
             wakes,
             wakes_for_nothing,
-            handed_back,
+            returned,
             panicked,
             idle,
         } = other;
@@ -62,13 +61,13 @@ impl WorkerMetricsLocal {
         self.executed_injector += executed_injector;
         self.executed_stolen += executed_stolen;
         self.spawned += spawned;
-        self.exposed += exposed;
+        self.published += published;
         self.steals_tried += steals_tried;
         self.steals_won += steals_won;
         self.parks += parks;
         self.wakes += wakes;
         self.wakes_for_nothing += wakes_for_nothing;
-        self.handed_back += handed_back;
+        self.returned += returned;
         self.panicked += panicked;
         self.idle += *idle;
     }
@@ -85,13 +84,13 @@ mod tests {
             executed_injector: 2,
             executed_stolen: 3,
             spawned: 4,
-            exposed: 5,
+            published: 5,
             steals_tried: 6,
             steals_won: 7,
             parks: 8,
             wakes: 9,
             wakes_for_nothing: 10,
-            handed_back: 11,
+            returned: 11,
             panicked: 12,
             idle: Duration::from_secs(13),
         };

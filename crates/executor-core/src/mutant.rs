@@ -1,25 +1,25 @@
 //! Planted bugs: the test of the tests.
 //!
-//! Simulator, models and tests are trusted because they are seen to notice. Each function here says whether its bug is
-//! planted, and the place in the policy where somebody could make that mistake asks it.
+//! Each function says whether its bug is planted; the place in the policy where that mistake could
+//! be made asks it.
 //!
 //! ```text
 //!   normal build               const fn … { false }                            nothing of the bug is left
 //!   --cfg windlass_mutants     WINDLASS_MUTANT=executor-core/m03_no_wake       that one bug, read once
 //! ```
 //!
-//! So one build has all bugs, and a normal build has none. `cargo xtask mutants` makes the one build for each layer of
-//! tests, and runs it with each name. Such a build is to fail, never to be used.
+//! `cargo xtask mutants` makes one build with all bugs for each layer of tests and runs it with
+//! each name.
 
-/// The environment variable that names the planted bug, as `crate/bug`.
+/// Names the planted bug, as `crate/bug`.
 #[cfg(windlass_mutants)]
 const VARIABLE: &str = "WINDLASS_MUTANT";
 
-/// The crates that have lists of bugs: each checks the names that are its own.
+/// The crates with lists of bugs. Each checks its own names.
 #[cfg(windlass_mutants)]
 const CRATES: [&str; 3] = ["executor-core", "pipeline-exec", "pools"];
 
-/// What [`m40_process_wide_victims`] puts in the place of chance: how often it was asked for.
+/// Replaces chance in [`m40_process_wide_victims`]: the number of calls so far.
 pub(crate) fn count_of_the_process() -> usize {
     #[cfg(windlass_mutants)]
     {
@@ -32,9 +32,7 @@ pub(crate) fn count_of_the_process() -> usize {
     0
 }
 
-/// Makes the functions of a crate's list of bugs.
-///
-/// In a normal build each is a constant `false`, which is checked where it is made.
+/// Makes the functions of a crate's list of bugs. In a normal build each is a constant `false`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! planted_bugs {
@@ -67,7 +65,7 @@ macro_rules! planted_bugs {
 
 /// Whether the environment asks for `bug` of the crate `owner`, whose list is `bugs`.
 ///
-/// A name that no list knows ends the process: a run without the bug that somebody meant would say that nothing noticed.
+/// A name that is in no list ends the process, since the run would have no bug and prove nothing.
 #[cfg(windlass_mutants)]
 #[doc(hidden)]
 #[must_use]
@@ -100,88 +98,87 @@ fn chosen<'a>(value: Option<&str>, owner: &str, bugs: &[&'a str]) -> Result<Opti
 }
 
 planted_bugs! {
-    /// The canary: each task that is let in is counted once too often. Everything has to notice.
+    /// The canary: each accepted task is counted once too often. Every layer has to notice.
     m00_canary,
-    /// A producer is let in through a closed gate.
+    /// A producer is accepted after the close.
     m01_accept_after_close,
-    /// The gate is read in one operation and the count added in another, so that the gate may close in between.
+    /// The accepting bit is read in one operation and the count added in another.
     m02_gate_and_count_split,
-    /// Nobody is woken after a push.
+    /// No worker is woken after a push.
     m03_no_wake,
-    /// A worker parks after registering as a sleeper without looking again.
+    /// A worker parks after registering without a second look.
     m04_no_second_look,
-    /// The last searcher leaves the search with work, and wakes nobody to go on searching.
+    /// The last searcher leaves the search with work and wakes no other worker.
     m05_last_searcher_wakes_nobody,
-    /// A worker that returns from parking without having been chosen registers once more, on top of its registration.
+    /// A worker that parks without being chosen registers again.
     m06_registered_twice,
-    /// The count of a task that was taken from a queue comes into the purse twice, so it is put back twice.
+    /// The count of a task from a queue is received twice, so it is released twice.
     m07_completion_counted_twice,
-    /// A worker puts a task's count back when it takes the task, and then runs it.
+    /// A worker releases a task's count before it runs the task.
     m08_count_dropped_before_run,
-    /// The count of a task that panics is lost: it never returns from the purse.
+    /// The count of a task that panics is lost.
     m09_panic_not_counted,
-    /// A batch is let in task by task, so that a gate that closes meanwhile takes half of it.
+    /// A batch is accepted task by task, so a close in between takes half of it.
     m10_half_a_batch,
     /// A batch counts as one task.
     m11_batch_counted_as_one,
-    /// The random victim may be the thief itself.
+    /// The random victim may be the thief.
     m12_steal_from_self,
-    /// A contended probe is read as an empty queue.
+    /// A contended probe counts as an empty queue.
     m13_retry_is_empty,
-    /// The completion that brings the closed word to zero does not end the executor.
+    /// The release that brings the closed word to zero does not end the executor.
     m21_last_completion_ends_nothing,
-    /// A worker with work of its own never looks at the injector first.
+    /// A worker with work of its own never takes from the injector first.
     m22_injector_never_first,
-    /// A worker takes the oldest of its private tasks and not the newest. (Which end is whose in a public queue is
-    /// the ports' affair, and no policy could swap them.)
+    /// A worker takes the oldest of its private tasks instead of the newest.
     m23_own_tasks_oldest_first,
-    /// What a task wrote is not published with its count. Only a model of weak memory can see it.
+    /// A task's writes are not published with its count. Only a weak-memory model can see it.
     m24_completion_relaxed,
-    /// A publisher reads the sleepers without a fence after its push. Only a model of weak memory can see it.
+    /// A publisher reads the sleep word without a fence. Only a weak-memory model can see it.
     m25_no_publish_fence,
-    /// The count is added without a look at the largest that it may become.
+    /// The count is added without the check for overflow.
     m26_count_overflows,
-    /// A worker that finds nothing keeps its spare counts, and sleeps on them.
+    /// A worker that finds nothing sleeps with its spare counts.
     m27_credits_kept_asleep,
-    /// A worker with private tasks takes no notice of those who are hungry.
+    /// A worker with private tasks ignores idle workers.
     m28_private_work_hidden,
-    /// The second look comes before leaving the search and registering, and not after.
+    /// The second look comes before the registration.
     m30_look_before_leaving_search,
-    /// Who finds work in its second look does not hand on: it goes home with what two pushes relied on it for.
+    /// A worker that finds work in its second look does not hand on.
     m31_second_look_not_handed_on,
-    /// An aborting worker that finds nothing leaves, and does not wait for tasks that were let in and are not pushed yet.
+    /// An aborting worker that finds nothing leaves while an accepted task is not pushed yet.
     m32_abort_leaves_late_pushes,
-    /// A private task is kept although no count in the purse covers it.
+    /// A private task is kept without a credit that covers it.
     m33_private_not_covered,
-    /// A worker that has looked goes past its private tasks, and parks if there is nothing else.
+    /// A worker ignores its private tasks after a tick, and may park on them.
     m34_parks_on_private,
-    /// Private tasks become public, and nobody is woken for them.
+    /// Private tasks become public without a wake.
     m35_exposed_without_wake,
-    /// A batch of more tasks than there are workers is refused, as if the gate were closed.
+    /// A batch of more tasks than workers is rejected.
     m36_large_batch_refused,
-    /// One more worker may search than the bound says.
+    /// One worker too many may search.
     m37_one_searcher_too_many,
-    /// Whoever ends the executor wakes its workers, and does not tell those who wait.
+    /// The party that ends the executor does not signal waiters.
     m38_end_tells_no_waiters,
-    /// Where sleepers have a timeout a producer wakes nobody, since they will look by themselves.
+    /// With a park timeout, a producer wakes no worker.
     m39_timeout_instead_of_wake,
-    /// Where the sweep over the victims begins is decided by a counter that all executors of the process share.
+    /// The sweep over the victims starts at a counter that all executors of the process share.
     m40_process_wide_victims,
-    /// To make public what is private takes for granted that something is.
+    /// Publishing assumes that there is a private task.
     m42_publish_takes_for_granted,
-    /// Handing over a batch takes for granted that it has more than one task.
+    /// Handing over a batch assumes more than one task.
     m43_batch_takes_for_granted,
-    /// In the middle of work a purse gives nothing back, however much is in it.
+    /// A worker releases no surplus credits while it works.
     m44_purse_without_a_bound,
-    /// One of the tasks that a worker hands back is lost.
+    /// One of the tasks that a worker returns is lost.
     m47_handed_back_less_one,
-    /// The last searcher wakes another one although there is nothing to find.
+    /// The last searcher wakes another worker although there is no work.
     m49_hands_on_without_work,
     /// Every registration has the same stamp.
     m52_stamps_stand_still,
-    /// A worker that hears that it is over yields its core, and looks on.
+    /// A worker that reads DONE yields its core and goes on.
     m53_end_is_overlooked,
-    /// Before it parks while others search a worker looks at the injector alone.
+    /// A worker that parks while others search looks only at the injector.
     m54_last_look_left_to_a_searcher,
 }
 

@@ -1,49 +1,24 @@
-//! The small traits through which the policy touches the world.
+//! The small traits through which the policy reaches memory, queues and parking.
 //!
-//! Each method is one shared operation, or none: a simulator can switch workers before every one of them, and
-//! a model checker sees each as it is. [`Memory`] is the foundation: atomic words and fences. Everything else
-//! is queues ([`Inject`], [`LocalQueue`], [`Stealing`]), sleep ([`Unpark`], [`Parking`], [`Waiting`]), panics
-//! ([`Faults`]), and what policies above the executor need: a [`Clock`], an [`OrderedSet`], a [`Fifo`], a
-//! [`Table`], an [`Exclusive`] place.
-//!
-//! Two bundles are what the policy asks for: [`ProducerPorts`], all that somebody outside needs to hand over
-//! a task, and [`WorkerPorts`], what a worker needs on top.
+//! Each method is at most one shared operation: the simulator can switch workers before each, and a
+//! model checker sees each. [`ProducerPorts`] bundles what handing over a task needs,
+//! [`WorkerPorts`] what a worker needs on top. [`OrderedSet`], [`Fifo`], [`Table`] and
+//! [`Exclusive`] are for policies above the executor.
 
+pub(crate) mod bundles;
 mod collections;
-mod memory;
+pub(crate) mod entropy;
+pub(crate) mod memory;
 mod native;
-mod parking;
-mod queues;
-mod time;
+pub(crate) mod parking;
+pub(crate) mod queues;
+pub(crate) mod time;
 
+pub use bundles::{ProducerPorts, WorkerPorts};
 pub use collections::{Exclusive, Fifo, OrderedSet, Table};
+pub use entropy::Entropy;
 pub use memory::{Fetch, Memory};
 pub use native::{Native, NativeWord};
-pub use parking::{Faults, Parking, Unpark, Waiting};
+pub use parking::{Faults, Park, Parking, Unpark, Waiting};
 pub use queues::{Inject, LocalQueue, RUN_MAX, Run, Steal, Stealing};
 pub use time::Clock;
-
-use crate::Scheduler;
-
-/// What a producer needs to hand over a task and wake somebody for it.
-pub trait ProducerPorts<T>: Memory + Inject<T> + Unpark {
-    /// The words that all workers and producers of this executor share.
-    fn scheduler(&self) -> &Scheduler<Self::Word>;
-}
-
-/// What is lent to a producer will do.
-impl<T, P: ProducerPorts<T>> ProducerPorts<T> for &P {
-    #[inline]
-    fn scheduler(&self) -> &Scheduler<Self::Word> {
-        (**self).scheduler()
-    }
-}
-
-/// What a worker needs: a producer's ports, its own queue, everybody's queues to steal from, a place to sleep
-/// and a clock.
-pub trait WorkerPorts<T>: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults {}
-
-impl<T, P> WorkerPorts<T> for P where
-    P: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults
-{
-}

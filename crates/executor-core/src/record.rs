@@ -1,6 +1,4 @@
 #![doc = include_str!("record/README.md")]
-//!
-//! This file is the record as a whole.
 
 mod event;
 mod log;
@@ -14,16 +12,15 @@ pub use word::{Versioned, VersionedWord, WordName};
 
 use crate::config::ExecutorConfig;
 
-/// A run as it was written down: what each party did, in its own order.
+/// A recorded run: what each party did, in its own order.
 #[derive(Clone, Debug)]
 pub struct Record {
     config: ExecutorConfig,
-    /// By party: first the workers by number, then who was outside.
+    /// By party: the workers by number, then parties outside.
     lanes: Vec<Lane>,
-    handed_back: Vec<TaskId>,
+    returned: Vec<TaskId>,
 }
 
-/// What one party did.
 #[derive(Clone, Debug, Default)]
 struct Lane {
     words: Vec<u64>,
@@ -31,16 +28,13 @@ struct Lane {
 }
 
 impl Record {
-    /// The logs of all parties of an executor of `config`, and the tasks that whoever ended it has got back.
+    /// The logs of all parties of an executor of `config`, and the tasks that it returned to its
+    /// owner.
     ///
     /// # Panics
     ///
-    /// If a party's log is missing, or there are two.
-    pub fn new(
-        config: ExecutorConfig,
-        logs: impl IntoIterator<Item = Log>,
-        handed_back: Vec<TaskId>,
-    ) -> Self {
+    /// If a party's log is missing or there are two.
+    pub fn new(config: ExecutorConfig, logs: impl IntoIterator<Item = Log>, returned: Vec<TaskId>) -> Self {
         let mut written: Vec<_> = logs.into_iter().map(Log::into_written).collect();
         written.sort_by_key(|written| written.party);
         for (party, written) in written.iter().enumerate() {
@@ -56,7 +50,7 @@ impl Record {
         Self {
             config,
             lanes: written.into_iter().map(lane).collect(),
-            handed_back,
+            returned,
         }
     }
 
@@ -66,37 +60,37 @@ impl Record {
         &self.config
     }
 
-    /// How many parties there are. The first are the workers.
+    /// The number of parties. The first are the workers.
     #[must_use]
     pub fn parties(&self) -> usize {
         self.lanes.len()
     }
 
-    /// What `party` did, in its order.
+    /// The events of `party`, in its order.
     #[must_use]
     pub fn events(&self, party: usize) -> Events<'_> {
         Events::of(&self.lanes[party].words)
     }
 
-    /// How many tasks `party` brought into the world, or tried to.
+    /// Tasks that `party` spawned or tried to hand over.
     #[must_use]
     pub fn tasks(&self, party: usize) -> u32 {
         self.lanes[party].tasks
     }
 
-    /// The tasks that nobody ran and that came back.
+    /// The tasks that were returned to the owner.
     #[must_use]
-    pub fn handed_back(&self) -> &[TaskId] {
-        &self.handed_back
+    pub fn returned(&self) -> &[TaskId] {
+        &self.returned
     }
 
-    /// What the logs take, in bytes.
+    /// The size of the logs in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.lanes.iter().map(|lane| size_of_val(&*lane.words)).sum()
     }
 
-    /// The same record, but `party` did other things. For a test of whoever checks records.
+    /// The same record with other events of `party`, for tests of code that checks records.
     #[must_use]
     pub fn with_events(mut self, party: usize, events: impl IntoIterator<Item = Event>) -> Self {
         let mut words = Vec::new();

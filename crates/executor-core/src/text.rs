@@ -1,4 +1,4 @@
-//! Numbers as people read them: grouped digits, and columns that stand below one another.
+//! Numbers for people: grouped digits and aligned columns.
 
 use std::fmt::{self, Write};
 
@@ -20,7 +20,7 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
-/// Writes rows of cells, each column as wide as its widest cell and ranged right, without a line end behind the last row.
+/// Writes rows of cells, with each column right-aligned, without a final line end.
 ///
 /// ```
 /// let mut text = String::new();
@@ -32,7 +32,7 @@ pub fn thousands(n: u64) -> String {
 ///
 /// # Errors
 ///
-/// Whatever writing to `out` fails with.
+/// Those of writing to `out`.
 pub fn write_columns<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> fmt::Result {
     let width = |cell: &String| cell.chars().count();
     let widths: [usize; N] =

@@ -1,7 +1,7 @@
-//! How long things took: a histogram that takes a sample in a few instructions.
+//! A histogram of times that takes a sample in a few instructions.
 //!
-//! Buckets are log-linear: each doubling of the time has sixteen of them, of equal width. So a percentile is at most a sixteenth
-//! too large, from nanoseconds to centuries, in at most a thousand numbers; the largest sample is exact.
+//! Buckets are log-linear: each doubling of the time has sixteen of equal width. So a percentile is
+//! at most a sixteenth too large, in at most a thousand numbers; the largest sample is exact.
 //!
 //! ```text
 //!   0 1 2 … 15 │ 16 17 … 31 │ 32-33 34-35 … 62-63 │ 64-67 …      nanoseconds in a bucket
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::text::thousands;
 
-/// The logarithm of the number of buckets in a doubling.
+/// Logarithm of the number of buckets in a doubling.
 const FINENESS: u32 = 4;
 const IN_A_DOUBLING: usize = 1 << FINENESS;
 
@@ -30,7 +30,7 @@ const IN_A_DOUBLING: usize = 1 << FINENESS;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeHistogram {
-    /// Samples by bucket, up to the last bucket that has any.
+    /// Samples by bucket, up to the last that has any.
     counts: Vec<u64>,
     samples: u64,
     sum_ns: u64,
@@ -38,7 +38,7 @@ pub struct TimeHistogram {
 }
 
 impl TimeHistogram {
-    /// How many buckets there are.
+    /// The number of buckets.
     pub const BUCKETS: usize = IN_A_DOUBLING * (u64::BITS - FINENESS + 1) as usize;
 
     /// The bucket of a time.
@@ -50,7 +50,7 @@ impl TimeHistogram {
         }
     }
 
-    /// What somebody else has counted, by the buckets of [`TimeHistogram::bucket_of`].
+    /// A histogram of counts by [`TimeHistogram::bucket_of`].
     pub fn from_buckets(counts: impl IntoIterator<Item = u64>, sum_ns: u64, max_ns: u64) -> Self {
         let mut histogram = Self {
             counts: counts.into_iter().collect(),
@@ -62,7 +62,7 @@ impl TimeHistogram {
         histogram
     }
 
-    /// Takes a sample of as many nanoseconds.
+    /// Adds a sample of `ns` nanoseconds.
     #[inline]
     pub fn add_ns(&mut self, ns: u64) {
         let bucket = Self::bucket_of(ns);
@@ -75,7 +75,7 @@ impl TimeHistogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Takes all samples of another one.
+    /// Adds all samples of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -88,7 +88,7 @@ impl TimeHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// The samples that have come since `earlier`. Their largest is known as a percentile is, unless it is the largest of all.
+    /// The samples since `earlier`. Their largest is exact only if it is the largest of all.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut later = self.clone();
@@ -103,13 +103,14 @@ impl TimeHistogram {
         later
     }
 
-    /// How many samples there are.
+    /// The number of samples.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// The time that `percent` of 100 samples did not exceed, at most a sixteenth too large. Zero if there are no samples.
+    /// The time that `percent` of 100 samples did not exceed, at most a sixteenth too large. Zero
+    /// without samples.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
         let rank = (self.samples as f64 * percent / 100.0).ceil().max(1.0) as u64;
@@ -133,20 +134,20 @@ impl TimeHistogram {
         Duration::from_nanos(self.sum_ns)
     }
 
-    /// The longest, exactly.
+    /// The longest sample, exactly.
     #[must_use]
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.max_ns)
     }
 
-    /// The buckets that have samples, shortest first: the longest time of each, and how many it has.
+    /// The buckets with samples, shortest first: longest time and number of samples.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let all = self.counts.iter().enumerate();
         all.filter(|(_, count)| **count > 0)
             .map(|(bucket, count)| (Duration::from_nanos(largest(bucket)), *count))
     }
 
-    /// The counts have changed.
+    /// Updates what depends on the counts.
     fn counted(&mut self) {
         let used = self.counts.iter().rposition(|count| *count > 0);
         self.counts.truncate(used.map_or(0, |last| last + 1));
@@ -166,7 +167,7 @@ impl fmt::Display for TimeHistogram {
     }
 }
 
-/// The largest sample that goes into a bucket, in nanoseconds.
+/// The largest sample of a bucket, in nanoseconds.
 fn largest(bucket: usize) -> u64 {
     let within = (bucket % IN_A_DOUBLING) as u64;
     match (bucket / IN_A_DOUBLING).checked_sub(1) {

@@ -1,10 +1,11 @@
-//! A run as a picture: sort in parallel, and write what each worker did when.
+//! Draws a run: sorts in parallel and writes what each worker did when.
 //!
 //! ```text
 //! cargo run --release -p executor-threaded --example chrome_trace -- run.json
 //! ```
 //!
-//! Open the file in Perfetto or in `chrome://tracing`. Without a file name only its size is told.
+//! Open the file in Perfetto or in `chrome://tracing`. Without a file name only its size is
+//! printed.
 
 use std::error::Error;
 use std::fs::File;
@@ -12,10 +13,9 @@ use std::io::BufWriter;
 
 use executor_threaded::{ChromeTrace, Executor, WorkerCtx, for_host};
 
-/// Numbers that are sorted in one go.
+/// Most numbers that one task sorts itself.
 const SMALL: usize = 4_096;
 
-/// Quicksort of a part of the numbers.
 struct Sort<'a>(&'a mut [u64]);
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,10 +1,10 @@
-//! What an idle executor costs: context switches of its workers over some seconds, by the kernel's own count.
+//! The cost of an idle executor: the kernel's count of its workers' context switches.
 //!
 //! ```text
 //! cargo run --release -p executor-threaded --example idle_cost -- [seconds, default 10] [workers, default as the host]
 //! ```
 //!
-//! Linux only. It fails when a worker was switched to even once.
+//! Linux only. It fails if a worker was switched to even once.
 
 use std::error::Error;
 use std::fs;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use executor_threaded::{Executor, ExecutorConfig, for_host};
 
-/// What the workers' threads are called; the kernel shows 15 bytes.
+/// The names of the workers' threads; the kernel shows 15 bytes.
 const NAME: &str = "idle-cost-";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -35,7 +35,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         .build(|_| (), |(), _cx| {})?;
     executor.spawn_external_batch(vec![(); 1_000])?;
     executor.wait_idle();
-    // Workers look about for a moment before they sleep.
+    // Workers search for a moment before they sleep.
     thread::sleep(Duration::from_secs(1));
 
     let before = context_switches()?;

@@ -1,16 +1,15 @@
-//! A long task in turns: how often does a word occur in a large file, made of records of very different size?
+//! A long task in turns: how often does a word occur in records of very different size?
 //!
 //! ```text
 //! cargo run --release -p executor-threaded --example long_task
 //! ```
 //!
-//! The whole scan is one task, a cursor over a row of records. Between two records it asks a policy whether its turn is over.
-//! If so it puts the cursor back; if somebody is hungry, in two halves, so that whoever it is can take one. Turns are
-//! what makes the scan parallel, and what lets a short task from outside in between.
+//! The scan is one task, a cursor over the records. Between two records it asks a policy whether
+//! its turn is over. If so it puts the cursor back, in two halves if a worker is idle. So the scan
+//! becomes parallel, and a short task from outside gets its turn.
 //!
-//! The policy is the application's own, since only it knows what a record weighs: it ends a turn after so many *bytes*, be
-//! they one large record or a thousand tiny ones. A scanner of a version control's pack files, whose objects depend on the
-//! ones before, would in the same way end a turn only where a chain of them is complete.
+//! The policy is the application's own: it ends a turn after a number of *bytes*, in one large
+//! record or a thousand small ones.
 
 use std::error::Error;
 use std::ops::Range;
@@ -20,20 +19,18 @@ use executor_threaded::{AdaptiveYield, ExecutorConfig, WorkerCtx, YieldPolicy, f
 enum Task {
     /// Search the records in this range.
     Scan(Range<usize>),
-    /// From outside, in the middle of the scan.
+    /// A task from outside, during the scan.
     Ping,
 }
 
-/// Ends a turn after so many bytes, sooner if somebody is hungry.
+/// Ends a turn after a number of bytes, sooner if a worker is idle.
 struct ByBytes {
-    /// Bytes of a turn.
     budget: usize,
-    /// Bytes left of this turn.
     left: usize,
 }
 
 impl ByBytes {
-    /// What only this application knows: the step that was just made weighed so much.
+    /// The weight of the last step, which only the application knows.
     fn weigh(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
     }
@@ -44,12 +41,8 @@ impl YieldPolicy for ByBytes {
         self.left = self.budget;
     }
 
-    fn should_yield(&mut self, somebody_is_hungry: bool) -> bool {
-        let enough = if somebody_is_hungry {
-            self.budget / 8 * 7
-        } else {
-            0
-        };
+    fn should_yield(&mut self, has_idle_workers: bool) -> bool {
+        let enough = if has_idle_workers { self.budget / 8 * 7 } else { 0 };
         self.left <= enough
     }
 }
@@ -97,7 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!((found, sum(|scratch| scratch.pings)), (expected, 100));
     assert!(turns > 1, "the scan was one long task");
 
-    // The same by measured time, for whoever does not know what a step weighs.
+    // The same by measured time, for steps of unknown weight.
     let mut policy = AdaptiveYield::default();
     policy.begin_turn();
     let first_turn = records.iter().position(|record| {
@@ -117,13 +110,13 @@ fn scan(mut range: Range<usize>, records: &[Vec<u8>], cx: &mut WorkerCtx<Task, S
     while let Some(record) = range.next() {
         cx.scratch.found += count(&records[record]);
         cx.scratch.policy.weigh(records[record].len());
-        let hungry = cx.somebody_is_hungry();
-        if range.is_empty() || !cx.scratch.policy.should_yield(hungry) {
+        let any_idle = cx.has_idle_workers();
+        if range.is_empty() || !cx.scratch.policy.should_yield(any_idle) {
             continue;
         }
-        if hungry && range.len() > 1 {
+        if any_idle && range.len() > 1 {
             let middle = range.start.midpoint(range.end);
-            // The far half first: thieves take the oldest, and this worker goes on where it was.
+            // The far half first: thieves take the oldest, and this worker goes on here.
             cx.spawn_local(Task::Scan(middle..range.end));
             range.end = middle;
         }
@@ -139,7 +132,7 @@ fn count(record: &[u8]) -> usize {
         .count()
 }
 
-/// Records of 16 bytes to 64 KiB, the same in every run, with the word here and there.
+/// Records of 16 bytes to 64 KiB with the word in some, the same in every run.
 fn records(n: usize) -> Vec<Vec<u8>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move || {

@@ -1,13 +1,13 @@
-//! A task enum on the executor: count the primes below a bound, in parallel.
+//! A task enum: counts the primes below a bound, in parallel.
 //!
 //! ```text
 //! cargo run --release -p executor-threaded --example task_enum -- 200000000
 //! ```
 //!
-//! It shows the shape of a program on this executor. Tasks are plain values of one enum: one that finds the small
-//! primes, then ranges of segments that split until they are small. What all tasks read is in the runner. What a task
-//! writes is in its worker's scratch: a sieve that is reused from segment to segment, and a count that reaches the
-//! total when the scratch is dropped, which is before `join` returns.
+//! Tasks are values of one enum: one finds the small primes, and ranges of segments split until
+//! they are small. The runner holds what all tasks read. A worker's scratch value holds what its
+//! tasks write: a sieve that is reused, and a count that is added to the total when the scratch
+//! value is dropped, before `join` returns.
 
 use std::error::Error;
 use std::ops::Range;
@@ -16,20 +16,20 @@ use std::sync::{Arc, OnceLock};
 
 use executor_threaded::{Executor, WorkerCtx, for_host};
 
-/// Numbers a segment: its sieve fits a core's second-level cache.
+/// Numbers in a segment, whose sieve fits a second-level cache.
 const SEGMENT: u64 = 1 << 19;
 
-/// Most segments that a task sieves itself; a larger range is split in two.
+/// Segments that a task sieves itself; it splits a larger range.
 const SEGMENTS_MAX: u64 = 4;
 
 enum Task {
-    /// Find the primes up to the square root of the bound, and start on the segments.
+    /// Find the primes up to the square root of the bound, then start on the segments.
     FindSmallPrimes { bound: u64 },
     /// Count the primes in these segments.
     CountSegments { segments: Range<u64>, bound: u64 },
 }
 
-/// What one worker has of its own.
+/// A worker's scratch value.
 struct Scratch {
     /// For each odd number of a segment, whether it is composite.
     sieve: Vec<bool>,
@@ -109,7 +109,7 @@ fn run(task: Task, small_primes: &OnceLock<Vec<u64>>, cx: &mut WorkerCtx<Task, S
     }
 }
 
-/// The primes among `numbers`, which start at an even number: one segment of the sieve of Eratosthenes.
+/// The primes among `numbers`, which start at an even number, by the sieve of Eratosthenes.
 fn count_primes(numbers: Range<u64>, small_primes: &[u64], sieve: &mut [bool]) -> u64 {
     let Range { start, end } = numbers;
     sieve.fill(false);
@@ -128,7 +128,7 @@ fn count_primes(numbers: Range<u64>, small_primes: &[u64], sieve: &mut [bool]) -
     // Entry i stands for start + 2i + 1.
     let odd = (end - start) as usize / 2;
     let odd_primes = sieve[..odd].iter().filter(|&&composite| !composite).count() as u64;
-    // One is no prime and is counted, two is one and is not: they make up for each other where both are.
+    // One is counted and no prime, two is a prime and not counted.
     if end <= 2 { 0 } else { odd_primes }
 }
 

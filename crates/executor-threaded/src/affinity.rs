@@ -1,17 +1,12 @@
-//! Dealing out cores: each at most once per process, so that two pinned executors never share one.
+//! Deals out cores, each at most once per process, so that two pinned executors never share one.
 //!
 //! ```text
-//!   cores this process may use, or a set of them  −  cores in somebody's hand  =  cores to be had
+//!   cores this process may use, or a set of them  −  leased cores  =  free cores
 //! ```
 //!
-//! A core in hand is a [`CoreLease`], which the worker's thread holds for as long as it lives. Who drops it gives
-//! the core back, on whatever path the thread ends. A worker that gets no core of its own may still be kept to a set of
-//! them, by its thread's mask.
-//!
-//! A thread inherits the mask of the thread that starts it, so an executor that is built on a pinned worker shares
-//! that worker's core, whatever its own setting.
-//!
-//! What it refuses to do: choose among cores by their caches or sockets, and move a thread later.
+//! A worker's thread holds its [`CoreLease`] until it ends; the drop frees the core. A thread
+//! inherits the mask of the thread that starts it, so an executor that is built on a pinned worker
+//! shares that worker's core.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,19 +16,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use core_affinity::CoreId;
 use executor_core::Pin;
 
-/// Cores that leases are out for.
+/// Cores with a lease.
 static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
-/// Deals out cores, each at most once per process at a time.
-///
-/// Executors that pin their workers take their cores here, and so can whoever starts threads of their own beside them.
+/// Deals out cores, each at most once per process at a time. Pinned executors take their cores
+/// here, and threads beside them can do so too.
 ///
 /// ```
 /// use executor_threaded::CoreAssigner;
 ///
 /// let assigner = CoreAssigner::new();
 /// if let Some(lease) = assigner.next_core() {
-///     // Nobody else gets this core until the lease is dropped.
+///     // No other part of the process gets this core until the lease is dropped.
 ///     assert!(assigner.cores().contains(&lease.core()));
 ///     assert!(lease.pin_current_thread());
 /// }
@@ -41,7 +35,7 @@ static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreAssigner {
-    /// In the order in which they are dealt out, each once.
+    /// In the order of dealing, each once.
     cores: Vec<usize>,
 }
 
@@ -58,7 +52,8 @@ impl CoreAssigner {
     ///
     /// # Errors
     ///
-    /// [`CoreError::NotAllowed`] for the first that the calling thread may not use; [`CoreError::Empty`] for no core at all.
+    /// [`CoreError::NotAllowed`] for the first core that the calling thread may not use;
+    /// [`CoreError::Empty`] without any core.
     pub fn among(cores: impl IntoIterator<Item = usize>) -> Result<Self, CoreError> {
         let allowed = allowed_cores();
         let mut chosen = Vec::new();
@@ -76,30 +71,30 @@ impl CoreAssigner {
         Ok(Self { cores: chosen })
     }
 
-    /// The operating system's numbers of the cores that are dealt out, taken or not.
+    /// All cores that it deals out, taken or not, by the operating system's numbers.
     #[must_use]
     pub fn cores(&self) -> &[usize] {
         &self.cores
     }
 
-    /// How many of them nobody has at this moment.
+    /// The number of free cores, which may change at once.
     #[must_use]
     pub fn free(&self) -> usize {
         let taken = taken();
         self.cores.iter().filter(|core| !taken.contains(core)).count()
     }
 
-    /// Takes the first that nobody has.
+    /// Takes the first free core.
     #[must_use]
     pub fn next_core(&self) -> Option<CoreLease> {
         self.deal(1).ok()?.pop()
     }
 
-    /// Takes the first `wanted` that nobody has, or none.
+    /// Takes the first `wanted` free cores, or none.
     ///
     /// # Errors
     ///
-    /// [`CoreError::TooFew`], with the number that there are.
+    /// [`CoreError::TooFew`], with the number of free cores.
     pub fn deal(&self, wanted: usize) -> Result<Vec<CoreLease>, CoreError> {
         let mut taken = taken();
         let free = self.cores.iter().copied().filter(|core| !taken.contains(core));
@@ -124,7 +119,7 @@ impl Default for CoreAssigner {
     }
 }
 
-/// A core that nobody else in this process is given while the lease lives.
+/// A core that no other part of this process is given while the lease lives.
 #[derive(Debug)]
 pub struct CoreLease {
     core: usize,
@@ -137,7 +132,7 @@ impl CoreLease {
         self.core
     }
 
-    /// Pins the current thread to the core, until it is pinned elsewhere. `false` if the operating system refused.
+    /// Pins the current thread to the core. `false` if the operating system refused.
     #[must_use]
     pub fn pin_current_thread(&self) -> bool {
         core_affinity::set_for_current(CoreId { id: self.core })
@@ -150,24 +145,25 @@ impl Drop for CoreLease {
     }
 }
 
-/// Cores are not to be had.
+/// Why cores are not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CoreError {
-    /// A set of cores with none in it.
+    /// The set of cores is empty.
     Empty,
-    /// The calling thread may not use this core: there is none of that number, or an affinity mask excludes it.
+    /// The calling thread may not use this core: it does not exist, or an affinity mask excludes
+    /// it.
     NotAllowed {
         /// The core.
         core: usize,
-        /// Those that it may use.
+        /// The cores that it may use.
         allowed: Vec<usize>,
     },
-    /// Others of this process have too many of them, or there are not as many.
+    /// Too few cores are free.
     TooFew {
-        /// Cores that were asked for.
+        /// The number of cores asked for.
         wanted: usize,
-        /// Cores that are to be had.
+        /// The number of free cores.
         free: usize,
     },
 }
@@ -191,11 +187,11 @@ impl fmt::Display for CoreError {
 
 impl std::error::Error for CoreError {}
 
-/// Whether [`Pin::Auto`] would pin the workers of an executor that is built on this thread, as long as there is a core for
-/// each and one more for everybody else: on Linux, when neither an affinity mask nor a container's share keeps the process from
-/// any core.
+/// Whether [`Pin::Auto`] would pin the workers of an executor that is built on this thread, if
+/// there is a core for each and one more: on Linux, when no affinity mask and no container's share
+/// keeps the process from a core.
 ///
-/// Elsewhere pinning is a hint or does harm, and in a part of a machine the rest of which others use it does harm, too.
+/// Elsewhere pinning is a hint or does harm, and so does pinning in a shared part of a machine.
 #[must_use]
 pub fn default_pin_threads() -> bool {
     if !cfg!(target_os = "linux") {
@@ -213,11 +209,9 @@ pub fn default_pin_threads() -> bool {
 /// Where a worker's thread may run.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// Wherever the thread that started it may.
+    /// Wherever the thread that starts it may.
     Anywhere,
-    /// On these cores.
     Among(Arc<[usize]>),
-    /// On a core of its own.
     Core(CoreLease),
 }
 
@@ -231,7 +225,6 @@ impl Place {
         }
     }
 
-    /// The cores that this is about.
     pub(crate) fn cores(&self) -> Vec<usize> {
         match self {
             Self::Anywhere => Vec::new(),
@@ -241,7 +234,7 @@ impl Place {
     }
 }
 
-/// A place for each of `workers`, on `cpus` only if there are any.
+/// A place for each of `workers`, on `cpus` if there are any.
 pub(crate) fn places(pin: Pin, workers: usize, cpus: Option<&[usize]>) -> Result<Vec<Place>, CoreError> {
     let assigner = match cpus {
         Some(cpus) => CoreAssigner::among(cpus.iter().copied())?,
@@ -249,9 +242,9 @@ pub(crate) fn places(pin: Pin, workers: usize, cpus: Option<&[usize]>) -> Result
     };
     let leases = match pin {
         Pin::Never => None,
-        // Whoever names the cores has decided that the rest of the machine is not this executor's.
+        // A user who names cores has decided that the rest of the machine is not this executor's.
         Pin::Auto if cpus.is_none() && !default_pin_threads() => None,
-        // Somebody hands the tasks over, and has no core of its own if the workers are pinned to all.
+        // With all cores pinned, the producer's thread would have none.
         Pin::Auto if cpus.is_none() && workers >= assigner.cores.len() => None,
         Pin::Auto => assigner.deal(workers).ok(),
         Pin::Always => Some(assigner.deal(workers)?),
@@ -278,24 +271,24 @@ fn keep_current_thread_among(cores: &[usize]) -> bool {
     sched_setaffinity(None, &set).is_ok()
 }
 
-/// Masks of several cores are set on Linux only; elsewhere one core is all that can be asked for.
+/// Only Linux has masks of several cores; elsewhere one core is possible.
 #[cfg(not(target_os = "linux"))]
 fn keep_current_thread_among(cores: &[usize]) -> bool {
     matches!(cores, &[id] if core_affinity::set_for_current(CoreId { id }))
 }
 
 fn taken() -> MutexGuard<'static, BTreeSet<usize>> {
-    // Nothing that runs under the lock can leave the set half changed.
+    // Code under the lock cannot leave the set half changed.
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Cores that the calling thread, and so the threads that it starts, may use.
+/// Cores that the calling thread may use.
 fn allowed_cores() -> Vec<usize> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     cores.into_iter().map(|core| core.id).collect()
 }
 
-/// Reads the kernel's notation of a set of cores, such as `0-3,8`. `None` if it is not that.
+/// Parses the kernel's notation of a set of cores, such as `0-3,8`.
 fn parse_cpu_list(list: &str) -> Option<Vec<usize>> {
     let mut cores = BTreeSet::new();
     for range in list.trim().split(',') {
@@ -309,7 +302,7 @@ fn parse_cpu_list(list: &str) -> Option<Vec<usize>> {
 mod tests {
     use super::*;
 
-    // Numbers of cores that no machine has, so that executors of other tests do not interfere.
+    // Numbers that no machine has, so that other tests do not interfere.
     const CORES: [usize; 3] = [1_000_000, 1_000_001, 1_000_002];
 
     fn assigner() -> CoreAssigner {

@@ -1,29 +1,26 @@
-//! Setting up an executor: what can be set with callbacks.
+//! Sets up an executor: what plain data ([`ExecutorConfig`]) cannot hold, such as names and hooks.
 //!
-//! Plain settings are data ([`ExecutorConfig`]). What is left for a builder is what data cannot be: names, hooks, and
-//! what belongs to this machine alone. Two ways lead out of it: [`ExecutorBuilder::build`] to threads that an [`Executor`]
-//! owns, and [`ExecutorBuilder::scope`] to threads that end before it returns. Both start them in the same way.
+//! [`ExecutorBuilder::build`] starts threads that an [`Executor`] owns, [`ExecutorBuilder::scope`]
+//! threads that end before it returns.
 
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::thread;
 
 use executor_core::{ExecutorConfig, IdleHooks, NoopTrace, TieredIdle, TraceHooks};
 
 use crate::error::BuildError;
 use crate::executor::Executor;
-use crate::handle::ExecutorHandle;
 use crate::panic_handler::{DropPayload, HandleWith, HandlesPanics};
-use crate::scope::{ScopeReport, run_scope};
-use crate::start::{Settings, Started, start};
-use crate::worker::{Blueprint, WorkerCtx};
+use crate::settings::Settings;
+use crate::start::{Started, start};
+use crate::worker::{WorkerCtx, WorkerSpec};
 
-/// Makes the default idle hooks of a worker.
+/// Makes a worker's default idle hooks.
 pub type DefaultIdle = fn(usize, &ExecutorConfig) -> TieredIdle;
 
-/// Makes the default trace hooks of a worker.
+/// Makes a worker's default trace hooks.
 pub type DefaultTrace = fn(usize) -> NoopTrace;
 
 /// Builds an [`Executor`] with more than plain settings.
@@ -52,6 +49,37 @@ pub struct ExecutorBuilder<T, FI = DefaultIdle, FH = DefaultTrace, P = DropPaylo
     task: PhantomData<fn(T)>,
 }
 
+impl<T: Send + 'static> Executor<T> {
+    /// Starts an executor; returns when every worker has its scratch value.
+    ///
+    /// `scratch_init` makes the scratch value of each worker, by number, on the worker's own
+    /// thread, where it is dropped as well. `runner` runs a task and may spawn more.
+    ///
+    /// Threads inherit the affinity mask of the calling thread: an executor that is built on a
+    /// pinned worker has that worker's core only.
+    ///
+    /// # Errors
+    ///
+    /// If the configuration is not valid, a thread cannot be started or pinned, or `scratch_init`
+    /// panics; see [`BuildError`]. No thread is left running.
+    pub fn new<S, A, R>(config: ExecutorConfig, scratch_init: A, runner: R) -> Result<Self, BuildError>
+    where
+        S: 'static,
+        A: Fn(usize) -> S + Send + Sync + 'static,
+        R: Fn(T, &mut WorkerCtx<T, S>) + Send + Sync + 'static,
+    {
+        Self::builder().config(config).build(scratch_init, runner)
+    }
+}
+
+impl<T> Executor<T> {
+    /// A builder for what plain settings cannot hold: thread names, stack size, hooks.
+    #[must_use]
+    pub fn builder() -> ExecutorBuilder<T> {
+        ExecutorBuilder::new()
+    }
+}
+
 impl<T> ExecutorBuilder<T> {
     pub(crate) fn new() -> Self {
         Self {
@@ -72,31 +100,33 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         self
     }
 
-    /// Threads are named `{prefix}-{worker}`. Default `windlass`. Linux shows the first 15 bytes of a name.
+    /// Threads are named `{prefix}-{worker}`. Default `windlass`. Linux shows the first 15 bytes of
+    /// a name.
     #[must_use]
     pub fn thread_name(mut self, prefix: impl Into<String>) -> Self {
         self.settings.thread_name = prefix.into();
         self
     }
 
-    /// Size of each thread's stack in bytes, for what tasks need. The default is the standard library's.
+    /// Size of each thread's stack in bytes. The default is the standard library's.
     ///
-    /// A worker's own place for its private tasks is 256 tasks large and lies on its stack, too. If that and the scratch value
-    /// are more than some kilobytes, room for them is added to this size, or to the default.
+    /// A worker's stack also holds its buffer of 256 private tasks. If that and the scratch value
+    /// are larger than some kilobytes, room for them is added.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.settings.stack_size = Some(bytes);
         self
     }
 
-    /// Keeps the workers to these cores, by the operating system's numbers. Default: wherever the calling thread may run.
+    /// Keeps the workers to these cores, by the operating system's numbers. Default: those of the
+    /// calling thread.
     ///
-    /// With [`Pin::Always`](crate::Pin::Always) each worker has one of them to itself; with [`Pin::Auto`](crate::Pin::Auto),
-    /// too, if there are enough that no other executor of this process has; else, and with [`Pin::Never`](crate::Pin::Never),
-    /// every worker may run on all of them. Threads that a worker starts are kept to its cores as well.
+    /// With [`Pin::Always`](crate::Pin::Always) each worker has a core of its own; with
+    /// [`Pin::Auto`](crate::Pin::Auto), too, if enough of them are free; otherwise every worker may
+    /// run on all of them.
     ///
-    /// A core that the calling thread may not use is [`BuildError::Cores`], which names it. Elsewhere than on Linux a worker
-    /// can be kept to one core, but not to several: [`BuildError::Pin`].
+    /// A core that the calling thread may not use is [`BuildError::Cores`]. Outside of Linux, more
+    /// than one core for a worker is [`BuildError::Pin`].
     ///
     /// ```
     /// use executor_threaded::{CoreAssigner, Executor};
@@ -117,22 +147,22 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         self
     }
 
-    /// Called on each worker's thread before its scratch is made, with the worker's number.
+    /// Called on each worker's thread, with the worker's number, before its scratch value is made.
     #[must_use]
     pub fn on_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.settings.on_start = Some(Arc::new(hook));
         self
     }
 
-    /// Called on each worker's thread after its last task, before its scratch is dropped.
+    /// Called on each worker's thread after its last task, before its scratch value is dropped.
     #[must_use]
     pub fn on_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.settings.on_stop = Some(Arc::new(hook));
         self
     }
 
-    /// Decides what each worker does while it finds nothing; `make` is called on the worker's own thread, so the
-    /// hooks need not be `Send`. The default is [`TieredIdle`] from `spin_iters` and `park_timeout`.
+    /// Decides what each worker does while it finds no work. `make` is called on the worker's
+    /// thread, so the hooks need not be `Send`. The default is [`TieredIdle`].
     #[must_use]
     pub fn idle_hooks<F, I>(self, make: F) -> ExecutorBuilder<T, F, FH, P>
     where
@@ -148,8 +178,8 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         }
     }
 
-    /// Follows what each worker does; `make` is called on the worker's own thread, so the hooks need not be `Send`.
-    /// The default costs nothing.
+    /// Receives the events of each worker. `make` is called on the worker's thread, so the hooks
+    /// need not be `Send`. The default costs nothing.
     #[must_use]
     pub fn trace_hooks<F, H>(self, make: F) -> ExecutorBuilder<T, FI, F, P>
     where
@@ -165,11 +195,11 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         }
     }
 
-    /// What becomes of the panic of a task under [`OnPanic::Isolate`](crate::OnPanic::Isolate): called on the worker's own
-    /// thread, with the worker's number, what the panic carried, and the worker's scratch, which it may replace. Under
-    /// [`OnPanic::Stop`](crate::OnPanic::Stop) it is never called. The default is an event of `tracing` at level ERROR.
+    /// Handles the panic of a task under [`OnPanic::Isolate`](crate::OnPanic::Isolate), on the
+    /// worker's thread: it gets the worker's number, the payload, and the scratch value, which it
+    /// may replace. The default is an event of `tracing` at level ERROR.
     ///
-    /// A handler that panics itself stops the executor, with its own panic.
+    /// If the handler panics, the executor stops with that panic.
     ///
     /// ```
     /// use executor_threaded::{Executor, ExecutorConfig, OnPanic};
@@ -211,8 +241,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
 
     /// Starts the workers; returns when each has its scratch value.
     ///
-    /// `scratch_init` makes a worker's scratch value on the worker's own thread, so it need not be `Send`.
-    /// `runner` runs a task.
+    /// `scratch_init` runs on the worker's own thread, so the scratch value need not be `Send`.
     ///
     /// # Errors
     ///
@@ -229,14 +258,14 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         H: TraceHooks<T>,
         P: HandlesPanics<S>,
     {
-        let blueprint = self.blueprint(scratch_init, runner, drop::<S>);
-        let started = start(blueprint, |thread, body| thread.spawn(move || body.run()))?;
+        let spec = self.spec(scratch_init, runner, drop::<S>);
+        let started = start(spec, |thread, body| thread.spawn(move || body.run()))?;
         let Started {
             shared,
             threads,
             failure,
         } = started;
-        // An error leaves no thread behind, through the executor's drop.
+        // On failure, its drop joins the threads.
         let executor = Executor::new_started(shared, threads);
         match failure {
             None => Ok(executor),
@@ -247,52 +276,16 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         }
     }
 
-    /// Runs `body` with an executor whose tasks and scratch values may borrow; see [`scope`](crate::scope()).
-    ///
-    /// # Errors
-    ///
-    /// See [`BuildError`]; no thread is left running, and `body` is not called.
-    ///
-    /// # Panics
-    ///
-    /// With the first panic of `body`, of a task, of a hook, when all threads have ended.
-    pub fn scope<S, A, R, I, H, B, V>(
-        self,
-        scratch_init: A,
-        runner: R,
-        body: B,
-    ) -> Result<ScopeReport<S, V>, BuildError>
-    where
-        T: Send,
-        S: Send,
-        A: Fn(usize) -> S + Send + Sync,
-        R: Fn(T, &mut WorkerCtx<T, S>) + Send + Sync,
-        FI: Fn(usize, &ExecutorConfig) -> I + Send + Sync,
-        I: IdleHooks,
-        FH: Fn(usize) -> H + Send + Sync,
-        H: TraceHooks<T>,
-        P: HandlesPanics<S>,
-        B: FnOnce(&ExecutorHandle<T>) -> V,
-    {
-        let blueprint = self.blueprint(scratch_init, runner, |scratch| scratch);
-        thread::scope(|threads| {
-            let started = start(blueprint, |thread, work| {
-                thread.spawn_scoped(threads, move || work.run())
-            })?;
-            run_scope(started, body)
-        })
-    }
-
-    fn blueprint<S, K, A, R>(
+    pub(crate) fn spec<S, K, A, R>(
         self,
         scratch_init: A,
         runner: R,
         keep: fn(S) -> K,
-    ) -> Blueprint<S, K, A, R, FI, FH>
+    ) -> WorkerSpec<S, K, A, R, FI, FH>
     where
         P: HandlesPanics<S>,
     {
-        Blueprint {
+        WorkerSpec {
             settings: self.settings,
             scratch_init,
             runner,

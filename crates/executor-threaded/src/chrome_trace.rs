@@ -1,7 +1,7 @@
-//! A run as a picture: what each worker did when, as a file that Perfetto and `chrome://tracing` open.
+//! Draws a run: what each worker did when, as a file that Perfetto and `chrome://tracing` open.
 //!
-//! Each worker writes into memory of its own, without a lock, and hands it over when it leaves; the file is written when somebody
-//! asks for it. A task costs two clock reads and two entries. Without these hooks it costs nothing.
+//! Each worker records into its own memory and hands it over when it leaves. A task costs two clock
+//! reads and two entries.
 //!
 //! ```text
 //!   worker 0  ▕ task ▏▕ task ▏ ▕ parked        ▏▕ task ▏ ✕ exit
@@ -15,12 +15,14 @@ use std::time::Instant;
 
 use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow, ExecTraceEvent, PopSource, TraceHooks};
 
-/// Entries that a worker keeps, if nothing else is said.
+/// Default number of entries of a worker.
 const ENTRIES_MAX: usize = 1 << 20;
 
-/// Records what an executor's workers do. Tasks are shown by a name of type `N`, such as `&'static str` or a number.
+/// Records what an executor's workers do. Tasks are shown by a name of type `N`, such as
+/// `&'static str` or a number.
 ///
-/// Its clones are the same trace. Workers hand over what they have recorded when they leave: write it after the join.
+/// Clones are the same trace. Write it after the join, since workers hand over their records when
+/// they leave.
 ///
 /// ```
 /// use executor_threaded::{ChromeTrace, Executor, ExecutorConfig};
@@ -44,7 +46,7 @@ pub struct ChromeTrace<N> {
 }
 
 struct Recorded<N> {
-    /// Each worker's lane; one that has been made twice, by two executors with the same trace, goes on.
+    /// Each worker's lane; a second executor with the same trace continues it.
     lanes: Vec<Lane<N>>,
 }
 
@@ -67,21 +69,22 @@ enum What<N> {
         victim: Option<usize>,
     },
     Parked,
-    /// Of what began last.
+    /// The end of the bar that began last.
     End,
-    HandedBack(N),
+    Returned(N),
     Panicked,
     Exit,
 }
 
 impl<N> ChromeTrace<N> {
-    /// Nothing recorded yet; time counts from now. A worker keeps up to a million entries.
+    /// An empty trace with room for a million entries of each worker; time counts from now.
     #[must_use]
     pub fn new() -> Self {
         Self::with_entries_max(ENTRIES_MAX)
     }
 
-    /// The same, with room for as many entries of each worker; a task is two. What comes later is counted and not shown.
+    /// The same with room for `entries_max` entries of each worker; a task is two. Later entries
+    /// are only counted.
     #[must_use]
     pub fn with_entries_max(entries_max: usize) -> Self {
         Self {
@@ -93,7 +96,8 @@ impl<N> ChromeTrace<N> {
 }
 
 impl<N: Copy> ChromeTrace<N> {
-    /// What goes into [`ExecutorBuilder::trace_hooks`](crate::ExecutorBuilder::trace_hooks): `name` says what a task is called.
+    /// Hooks for [`ExecutorBuilder::trace_hooks`](crate::ExecutorBuilder::trace_hooks); `name`
+    /// names a task.
     pub fn hooks<T, F>(&self, name: F) -> impl Fn(usize) -> ChromeHooks<N, F> + Send + Sync + use<T, F, N>
     where
         F: Fn(&T) -> N + Clone + Send + Sync,
@@ -110,11 +114,11 @@ impl<N: Copy> ChromeTrace<N> {
         }
     }
 
-    /// Writes everything that was handed over so far, as JSON.
+    /// Writes what was handed over so far, as JSON.
     ///
     /// # Errors
     ///
-    /// Whatever writing to `out` fails with.
+    /// Those of writing to `out`.
     pub fn write_to(&self, mut out: impl io::Write) -> io::Result<()>
     where
         N: Display,
@@ -139,7 +143,7 @@ impl<N: Copy> ChromeTrace<N> {
     }
 
     fn recorded(&self) -> MutexGuard<'_, Recorded<N>> {
-        // Nothing that runs under the lock leaves it half changed.
+        // Code under the lock cannot leave it half changed.
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -183,9 +187,9 @@ impl<N: Copy + Display> Lane<N> {
                 }
                 What::Parked => begin("parked".to_owned()),
                 What::End => (ChromePhase::End, std::mem::take(&mut open)),
-                What::HandedBack(name) => {
+                What::Returned(name) => {
                     args.push(("task", ChromeArg::Text(name.to_string())));
-                    (ChromePhase::Instant, "handed back".to_owned())
+                    (ChromePhase::Instant, "returned".to_owned())
                 }
                 What::Panicked => (ChromePhase::Instant, "panicked".to_owned()),
                 What::Exit => (ChromePhase::Instant, "exit".to_owned()),
@@ -217,7 +221,7 @@ pub struct ChromeHooks<N: Copy, F> {
     worker: usize,
     name: F,
     entries: Vec<Entry<N>>,
-    /// Whether a bar has begun and not ended.
+    /// Whether a bar is open.
     open: bool,
     lost: u64,
 }
@@ -269,7 +273,7 @@ impl<T, N: Copy, F: Fn(&T) -> N> TraceHooks<T> for ChromeHooks<N, F> {
             }),
             ExecTraceEvent::Park => self.begin(What::Parked),
             ExecTraceEvent::TaskEnd { .. } | ExecTraceEvent::Awake { .. } => self.end(),
-            ExecTraceEvent::HandedBack { tag } => self.instant(What::HandedBack(tag)),
+            ExecTraceEvent::Returned { tag } => self.instant(What::Returned(tag)),
             ExecTraceEvent::Panicked => {
                 self.instant(What::Panicked);
                 self.end();

@@ -1,4 +1,4 @@
-//! What can go wrong when an executor is built, and what is left when one was aborted.
+//! Errors of building an executor, and of its end.
 
 use std::any::Any;
 use std::fmt;
@@ -9,46 +9,46 @@ use executor_core::ConfigError;
 use crate::affinity::CoreError;
 use crate::metrics::MetricsSnapshot;
 
-/// The executor could not be built. Every thread that had been started is joined again.
+/// The executor could not be built. All threads that were started have been joined.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A field of the configuration is out of its range. Nothing was started.
+    /// A field of the configuration is out of its range. No thread was started.
     Config(ConfigError),
-    /// The prefix of the thread names has a NUL byte in it, which no thread name can hold. Nothing was started.
+    /// The prefix of the thread names has a NUL byte. No thread was started.
     ThreadName {
         /// The prefix.
         prefix: String,
     },
-    /// `Pin::Always` and there is no core for each worker, or a set of cores that this process may not use. Nothing was
-    /// started.
+    /// There is no core for each worker under `Pin::Always`, or this process may not use a core of
+    /// the set. No thread was started.
     Cores(CoreError),
-    /// `Pin::Always`, or a set of cores, and the operating system refused.
+    /// The operating system did not pin a worker's thread.
     Pin {
-        /// Number of the worker.
+        /// The worker's number.
         worker: usize,
         /// The operating system's numbers of the cores.
         cores: Vec<usize>,
     },
     /// The operating system did not start a thread.
     Thread {
-        /// Number of the worker.
+        /// The worker's number.
         worker: usize,
-        /// What it said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The function that makes a worker's scratch value panicked.
+    /// `scratch_init` panicked.
     ScratchPanicked {
-        /// Number of the worker.
+        /// The worker's number.
         worker: usize,
-        /// What the panic said.
+        /// The panic's text.
         message: String,
     },
-    /// A start hook, or a function that makes a worker's idle or trace hooks, panicked.
+    /// A start hook, or a function that makes hooks, panicked.
     HookPanicked {
-        /// Number of the worker.
+        /// The worker's number.
         worker: usize,
-        /// What the panic said.
+        /// The panic's text.
         message: String,
     },
 }
@@ -104,17 +104,15 @@ impl From<CoreError> for BuildError {
     }
 }
 
-/// The executor has ended, but a task panicked or not every task was run.
-///
-/// What [`Executor::try_join`](crate::Executor::try_join) found instead of a clean end.
+/// The executor has ended, but a task panicked or not every task has run; from
+/// [`Executor::try_join`](crate::Executor::try_join).
 #[non_exhaustive]
 pub struct Aborted<T> {
-    /// What the first panic carried, for [`std::panic::resume_unwind`] or a downcast. `None` if nothing
-    /// panicked and the executor was only told to shut down.
+    /// The payload of the first panic, if there was one.
     pub panic: Option<Box<dyn Any + Send>>,
-    /// What the workers counted.
+    /// The workers' counters.
     pub metrics: MetricsSnapshot,
-    /// Tasks that were accepted or spawned and not run, in no particular order.
+    /// Tasks that were accepted or spawned and have not run, in no particular order.
     pub tasks: Vec<T>,
 }
 
@@ -127,7 +125,7 @@ impl<T> Aborted<T> {
         }
     }
 
-    /// The text of the panic, if there was one and it carried text.
+    /// The text of the panic, if it has one.
     #[must_use]
     pub fn panic_message(&self) -> Option<&str> {
         self.panic.as_deref().and_then(payload_text)
@@ -155,7 +153,6 @@ impl<T> fmt::Display for Aborted<T> {
 
 impl<T> std::error::Error for Aborted<T> {}
 
-/// What a panic said, for people.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     payload_text(payload)
         .unwrap_or("(the panic carried no text)")

@@ -1,7 +1,7 @@
-//! The executor itself: a set of threads that one value owns.
+//! The executor: a set of threads that one value owns.
 //!
-//! There is one owner and there are any number of handles. The owner decides how it ends, and every way to end it
-//! takes the executor by value or is its drop, so that no thread outlives it (the ways are in [`crate::shutdown`]).
+//! Every way to end it takes the executor by value or is its drop, so no thread outlives it. The
+//! ways are in [`crate::shutdown`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,83 +9,50 @@ use std::thread::{self, JoinHandle};
 
 use executor_core::{ExecutorConfig, Rejected};
 
-use crate::builder::ExecutorBuilder;
-use crate::error::BuildError;
 use crate::handle::ExecutorHandle;
 use crate::ports::Shared;
-use crate::worker::{Remains, WorkerCtx};
+use crate::worker::WorkerOutput;
 use crate::worker_id::current_worker_id;
 
 /// Runs tasks of one type on a fixed set of threads, local-first and work-stealing.
 ///
 /// See the [crate's documentation](crate) for an example.
 ///
-/// Dropping it shuts it down: tasks that run now finish, the others are dropped, and the threads are joined. A drop
-/// inside one of its own tasks joins nobody, since every worker waits for that very task; the threads then leave by
-/// themselves when it is over.
+/// A drop lets running tasks finish, drops the others and joins the threads. A drop inside one of
+/// its own tasks joins none, since every worker waits for that task; the threads then end by
+/// themselves after it.
 pub struct Executor<T> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<WorkerThread<T>>,
 }
 
-/// A worker's thread, as its executor holds it.
-pub(crate) type WorkerThread<T> = JoinHandle<Remains<T, ()>>;
-
-impl<T: Send + 'static> Executor<T> {
-    /// Starts an executor; returns when every worker has its scratch value.
-    ///
-    /// `scratch_init` makes the scratch value of the worker with the number that it is given, on that worker's own
-    /// thread; the value is dropped there, too, before the executor has ended. `runner` runs a task, and may spawn
-    /// more through the context that it is given.
-    ///
-    /// Threads inherit the affinity mask of the thread that starts them: an executor that is built inside a task of a
-    /// pinned one has that worker's core only.
-    ///
-    /// # Errors
-    ///
-    /// When the configuration is not valid, a thread cannot be started or pinned, or `scratch_init` panics; see
-    /// [`BuildError`]. No thread is left running.
-    pub fn new<S, A, R>(config: ExecutorConfig, scratch_init: A, runner: R) -> Result<Self, BuildError>
-    where
-        S: 'static,
-        A: Fn(usize) -> S + Send + Sync + 'static,
-        R: Fn(T, &mut WorkerCtx<T, S>) + Send + Sync + 'static,
-    {
-        Self::builder().config(config).build(scratch_init, runner)
-    }
-}
+pub(crate) type WorkerThread<T> = JoinHandle<WorkerOutput<T, ()>>;
 
 impl<T> Executor<T> {
-    /// Sets more than plain data: thread names, stack size, hooks.
-    #[must_use]
-    pub fn builder() -> ExecutorBuilder<T> {
-        ExecutorBuilder::new()
-    }
-
     pub(crate) fn new_started(shared: Arc<Shared<T>>, threads: Vec<WorkerThread<T>>) -> Self {
         Self { shared, threads }
     }
 
-    /// Hands over one task. It will be run, unless the executor is aborted before.
+    /// Hands over one task. It runs unless the executor is aborted before.
     ///
     /// # Errors
     ///
-    /// The task, when the executor no longer accepts any: after [`Executor::join_timeout`], a handle's `shutdown`
-    /// or a panic.
+    /// The task, if the executor no longer accepts any: after [`Executor::join_timeout`], a
+    /// handle's `shutdown` or a panic.
     pub fn spawn_external(&self, task: T) -> Result<(), Rejected<T>> {
         self.shared.spawn_external(task)
     }
 
-    /// Hands over many tasks, all or none, and wakes as many workers as that calls for.
+    /// Hands over all tasks or none, and wakes as many workers as they need.
     ///
     /// # Errors
     ///
-    /// All the tasks, when the executor no longer accepts any.
+    /// All the tasks, if the executor no longer accepts any.
     pub fn spawn_external_batch(&self, tasks: Vec<T>) -> Result<(), Rejected<Vec<T>>> {
         self.shared.spawn_external_batch(tasks)
     }
 
-    /// A handle that can be cloned and sent, and that hands over tasks just as well.
+    /// A handle that can be cloned and sent.
     #[must_use]
     pub fn handle(&self) -> ExecutorHandle<T> {
         ExecutorHandle::new(Arc::clone(&self.shared))
@@ -97,26 +64,26 @@ impl<T> Executor<T> {
         self.shared.scheduler().config()
     }
 
-    /// Whether tasks are accepted. It may change at once, so this is advice; [`Executor::spawn_external`] decides.
+    /// Whether tasks are accepted. It may change at once.
     #[must_use]
     pub fn is_accepting(&self) -> bool {
         self.shared.scheduler().state().is_accepting(&*self.shared)
     }
 
-    /// Tasks that are queued or running, and counts that workers have borrowed ahead. A number for people: it may
-    /// have changed already, and it is never too small.
+    /// Tasks that are queued or running, and counts that workers hold. It may change at once, and
+    /// is never too small.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.shared.scheduler().state().in_flight(&*self.shared)
     }
 
-    /// Blocks until nothing is in flight. The gate stays open, so more may come at once.
+    /// Blocks until nothing is in flight. The executor still accepts tasks.
     ///
-    /// After an abort it waits until every task has been run or handed back.
+    /// After an abort it waits until every task has run or was returned.
     ///
     /// # Panics
     ///
-    /// On one of the executor's own workers, whose running task would wait for itself.
+    /// On one of the executor's own workers, whose task would wait for itself.
     pub fn wait_idle(&self) {
         self.assert_not_on_own_worker("wait_idle");
         self.shared.scheduler().wait_idle(&*self.shared);
@@ -127,7 +94,7 @@ impl<T> Executor<T> {
         self.threads.iter().any(|worker| worker.thread().id() == me)
     }
 
-    /// A task that waits for its own end never gets there; rather than hang, say so.
+    /// Panics instead of letting a task wait for its own end.
     pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
         assert!(
             !self.is_on_own_worker(),

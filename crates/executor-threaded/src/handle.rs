@@ -1,4 +1,4 @@
-//! What one may hold of an executor without owning it.
+//! A handle to an executor, without ownership.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::ports::Shared;
 
 /// Hands tasks to an executor, from anywhere, tasks included.
 ///
-/// A handle keeps nothing running: when the executor ends, its handles hand every task back.
+/// A handle does not keep the executor running: after its end every task is rejected.
 ///
 /// ```
 /// use executor_threaded::{Executor, ExecutorConfig};
@@ -31,40 +31,40 @@ impl<T> ExecutorHandle<T> {
         Self { shared }
     }
 
-    /// Hands over one task. It will be run, unless the executor is aborted before.
+    /// Hands over one task. It runs unless the executor is aborted before.
     ///
     /// # Errors
     ///
-    /// The task, when the executor no longer accepts any.
+    /// The task, if the executor no longer accepts any.
     pub fn spawn(&self, task: T) -> Result<(), Rejected<T>> {
         self.shared.spawn_external(task)
     }
 
-    /// Hands over many tasks, all or none.
+    /// Hands over all tasks or none.
     ///
     /// # Errors
     ///
-    /// All the tasks, when the executor no longer accepts any.
+    /// All the tasks, if the executor no longer accepts any.
     pub fn spawn_batch(&self, tasks: Vec<T>) -> Result<(), Rejected<Vec<T>>> {
         self.shared.spawn_external_batch(tasks)
     }
 
-    /// Whether the executor accepts tasks. It may stop at once, so this is advice; `spawn` decides.
+    /// Whether tasks are accepted. It may change at once.
     #[must_use]
     pub fn is_accepting(&self) -> bool {
         self.shared.scheduler().state().is_accepting(&*self.shared)
     }
 
-    /// Tasks that are queued or running, and counts that workers have borrowed ahead. A number for people: it may
-    /// have changed already, and it is never too small.
+    /// Tasks that are queued or running, and counts that workers hold. It may change at once, and
+    /// is never too small.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.shared.scheduler().state().in_flight(&*self.shared)
     }
 
-    /// Tells the executor to stop, and returns at once, so a task may call it. No task is accepted any more;
-    /// those that run now finish; those that do not run yet are handed back to whoever owns the executor, through
-    /// [`Executor::shutdown`](crate::Executor::shutdown) or [`Executor::try_join`](crate::Executor::try_join).
+    /// Stops the executor and returns at once, so a task may call it. Running tasks finish; the
+    /// others are returned to the owner by [`Executor::shutdown`](crate::Executor::shutdown) or
+    /// [`Executor::try_join`](crate::Executor::try_join).
     pub fn shutdown(&self) {
         self.shared.scheduler().abort(&*self.shared);
     }

@@ -1,7 +1,5 @@
-//! How many workers suit this machine.
-//!
-//! The number of cores that this *process* may use: its affinity mask and, in a container, its share of processor
-//! time. `WINDLASS_WORKERS` overrides it, for whoever knows better than the program.
+//! The number of workers for this machine: the cores that this *process* may use by its affinity
+//! mask and its container's share, unless `WINDLASS_WORKERS` overrides it.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,8 +11,8 @@ use executor_core::sleep::WORKERS_MAX;
 /// The environment variable that overrides the number of workers.
 pub const WORKERS_VARIABLE: &str = "WINDLASS_WORKERS";
 
-/// A configuration with a worker for each core that this process may use, or as many as `WINDLASS_WORKERS`
-/// says. Everything else is at its default.
+/// A default configuration with a worker for each core that this process may use, or with
+/// `WINDLASS_WORKERS` of them.
 ///
 /// ```
 /// let config = executor_threaded::for_host()?;
@@ -24,7 +22,7 @@ pub const WORKERS_VARIABLE: &str = "WINDLASS_WORKERS";
 ///
 /// # Errors
 ///
-/// When `WINDLASS_WORKERS` is set to something that is not a number of workers. It is never silently ignored.
+/// If `WINDLASS_WORKERS` is set to anything but a number of workers.
 pub fn for_host() -> Result<ExecutorConfig, HostError> {
     let workers = workers(env::var_os(WORKERS_VARIABLE).as_deref(), num_cpus::get())?;
     Ok(ExecutorConfig {
@@ -33,12 +31,12 @@ pub fn for_host() -> Result<ExecutorConfig, HostError> {
     })
 }
 
-/// An environment variable holds something that is not a number of workers.
+/// An environment variable does not hold a number of workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostError {
     /// Name of the variable.
     pub variable: &'static str,
-    /// What it holds; bytes that are not text are shown as replacement characters.
+    /// Its value, with replacement characters for bytes that are not text.
     pub value: String,
 }
 

@@ -1,7 +1,7 @@
-//! What all workers counted, together, in a form that a person wants to read.
+//! The counters of all workers, as a table for people.
 //!
-//! Each worker counts for itself in plain integers ([`WorkerMetricsLocal`]); only when its thread has ended are they
-//! put side by side here. So counting costs no shared operation and is always on.
+//! Each worker counts in plain integers ([`WorkerMetricsLocal`]) that are put together when its
+//! thread has ended. So counting costs no shared operation.
 
 mod delays;
 
@@ -11,11 +11,12 @@ use executor_core::{WorkerMetricsLocal, thousands, write_columns};
 
 pub use delays::Delays;
 
-/// The counters of an executor that has ended: each worker's, and their sum.
+/// The counters of an executor that has ended.
 ///
-/// Its `Display` is a line in words, a table with a line a worker, and what was measured of delays. In the table, *run* is the sum
-/// of *own*, *injected* and *stolen*; *exposed* are private tasks that became public; *steals* are looks at other workers
-/// that brought something, out of those *tried*; *vain* are wakes of this worker that found nothing.
+/// Its `Display` is a summary, a table with a line for each worker, and the delays. In the table,
+/// *run* is the sum of *own*, *injected* and *stolen*; *published* counts private tasks that became
+/// public; *steals* are the probes that brought a task, of those *tried*; *vain* are wakes of this
+/// worker that found nothing.
 ///
 /// ```
 /// use executor_threaded::{Executor, ExecutorConfig};
@@ -39,12 +40,12 @@ pub struct MetricsSnapshot {
     pub total: WorkerMetricsLocal,
     /// Each worker's counters, by its number.
     pub workers: Vec<WorkerMetricsLocal>,
-    /// Workers that producers woke who are not workers; not part of `total.wakes`.
+    /// Workers that producers woke; not part of `total.wakes`.
     pub wakes_external: u64,
-    /// How long tasks that were pushed into the injector waited there until a worker took them, by a sample of one push in 64 of
-    /// each thread. Not exact to the task, and before a task runs there may be up to 31 others that were taken with it.
+    /// How long tasks waited in the injector, by a sample of one push in 64 of each thread. Up to
+    /// 31 tasks that were taken together may run before one of them.
     pub injector_wait: Delays,
-    /// How long it took workers to run after they had been unparked. Every wake of a worker that was parked is a sample.
+    /// The time from an unpark of a parked worker until it runs.
     pub wake_delay: Delays,
 }
 
@@ -68,16 +69,27 @@ impl MetricsSnapshot {
         }
     }
 
-    /// Tasks that came from outside: everything that was run or handed back and not spawned by a task.
+    /// Tasks from outside: those that ran or were returned and were not spawned by a task.
     #[must_use]
     pub fn accepted_external(&self) -> u64 {
-        (self.total.executed() + self.total.handed_back).saturating_sub(self.total.spawned)
+        (self.total.executed() + self.total.returned).saturating_sub(self.total.spawned)
     }
 }
 
 const COLUMNS: [&str; 13] = [
-    "worker", "run", "own", "injected", "stolen", "spawned", "exposed", "steals", "tried", "parks", "wakes",
-    "vain", "idle",
+    "worker",
+    "run",
+    "own",
+    "injected",
+    "stolen",
+    "spawned",
+    "published",
+    "steals",
+    "tried",
+    "parks",
+    "wakes",
+    "vain",
+    "idle",
 ];
 
 impl fmt::Display for MetricsSnapshot {
@@ -97,8 +109,8 @@ impl fmt::Display for MetricsSnapshot {
         if self.total.panicked > 0 {
             write!(f, ", {} panicked", thousands(self.total.panicked))?;
         }
-        if self.total.handed_back > 0 {
-            write!(f, ", {} handed back", thousands(self.total.handed_back))?;
+        if self.total.returned > 0 {
+            write!(f, ", {} returned", thousands(self.total.returned))?;
         }
         writeln!(f)?;
 
@@ -133,7 +145,7 @@ fn row(name: String, w: &WorkerMetricsLocal) -> [String; COLUMNS.len()] {
         thousands(w.executed_injector),
         thousands(w.executed_stolen),
         thousands(w.spawned),
-        thousands(w.exposed),
+        thousands(w.published),
         thousands(w.steals_won),
         thousands(w.steals_tried),
         thousands(w.parks),

@@ -1,7 +1,7 @@
-//! What happens to the panic of a task that is isolated: which worker, which payload, and the scratch that may be broken.
+//! The handler of isolated panics.
 //!
-//! It is called on the worker's own thread between two tasks, so it may put a new scratch in the place of one that the
-//! task has left half changed. It is part of the task for whoever waits: the executor is not idle before it returns.
+//! It runs on the worker's own thread between two tasks, so it may replace a scratch value that the
+//! task has left half changed. The executor is not idle before it returns.
 
 use std::any::Any;
 use std::fmt;
@@ -9,17 +9,18 @@ use std::sync::Arc;
 
 use crate::error::panic_message;
 
-/// A handler, as a worker holds it: worker, payload, scratch.
+/// A handler of worker, payload and scratch value.
 pub(crate) type PanicHandler<S> = Arc<dyn Fn(usize, Box<dyn Any + Send>, &mut S) + Send + Sync>;
 
-/// What [`ExecutorBuilder::on_panic`](crate::ExecutorBuilder::on_panic) was given, or the default. There is no third.
+/// A handler of [`ExecutorBuilder::on_panic`](crate::ExecutorBuilder::on_panic), or the default. It
+/// is sealed.
 pub trait HandlesPanics<S>: sealed::IntoHandler<S> {}
 
 /// The default: the panic is an event of `tracing` at level ERROR, and its payload is dropped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DropPayload;
 
-/// The handler that was given.
+/// A user's handler.
 pub struct HandleWith<S>(pub(crate) PanicHandler<S>);
 
 impl<S> fmt::Debug for HandleWith<S> {
@@ -35,7 +36,6 @@ impl<S> HandlesPanics<S> for HandleWith<S> {}
 mod sealed {
     use super::*;
 
-    /// Whoever becomes a handler for workers with a scratch value of type `S`.
     #[expect(unnameable_types, reason = "this is what seals the trait above")]
     pub trait IntoHandler<S> {
         fn into_handler(self) -> PanicHandler<S>;

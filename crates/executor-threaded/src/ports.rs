@@ -1,10 +1,7 @@
-//! Core's ports on threads: what everybody shares, and what one worker has of it.
+//! Core's ports on threads, each method the operation that its port names.
 //!
-//! [`Shared`] is everybody's: the words, the injector, the far ends of all queues, the handles that wake. It is also
-//! the ports of a producer, who owns nothing. [`ThreadPorts`] is one worker's: its own end of its queue and its
-//! place to sleep, and through the shared part everything else.
-//!
-//! Nothing here decides anything. Each method is the operation that its port names.
+//! [`Shared`] holds the words, the injector, the thieves' ends of all queues and the unparkers; it
+//! serves as a producer's ports. [`ThreadPorts`] has one worker's own queue and parker besides.
 
 mod arrival;
 mod events;
@@ -21,55 +18,54 @@ use std::time::{Duration, Instant};
 use crossbeam::sync::{Parker, Unparker};
 use crossbeam::utils::CachePadded;
 use crossbeam_deque::{Stealer, Worker};
-use executor_core::ports::{Faults, Memory, Native, NativeWord, ProducerPorts};
+use executor_core::ports::{Entropy, Faults, Memory, Native, NativeWord, ProducerPorts};
 use executor_core::{ExecutorConfig, Rejected, Scheduler, TimeHistogram, delegate_memory};
 use injector::Injector;
+use rand_core::Rng;
+use rand_xorshift::XorShiftRng;
 
 use arrival::{Arrival, Waits};
-pub(crate) use events::Departures;
 use events::EventCount;
+pub(crate) use events::JoinLatch;
 
-/// What all workers and producers of an executor share.
-///
-/// Its words are the machine's own, or those with versions of a run that is [recorded](crate::recording).
+use crate::random::{below, victim_rng};
+
+/// What all parties of an executor share. Its words are the machine's own, or versioned for a
+/// [recorded](crate::recording) run.
 pub(crate) struct Shared<T, M: Memory = Native> {
     scheduler: Scheduler<M::Word>,
     memory: M,
-    /// Tasks from outside, and what a worker gives away of its own at once.
     injector: Injector<Arrival<T>>,
-    /// The thieves' end of each worker's queue.
     stealers: Box<[Stealer<T>]>,
     unparkers: Box<[Unparker]>,
-    /// For those who wait for the count to reach zero.
+    /// For threads that wait until nothing is in flight.
     signals: EventCount,
-    /// For those who wait for threads to leave.
-    pub(crate) departures: Departures,
-    /// What the first panic carried.
+    pub(crate) join_latch: JoinLatch,
+    /// The payload of the first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     wakes_external: AtomicU64,
-    /// How long tasks wait in the injector.
     waits: Waits,
-    /// When each worker was last unparked, on the executor's clock, until it has noticed.
+    /// When each worker was last unparked, until it notices.
     unparked_ns: Box<[CachePadded<AtomicU64>]>,
-    /// What the clock counts from.
+    /// The zero of the clock.
     started: Instant,
 }
 
 impl<T> Shared<T> {
-    /// The shared part of an executor with a valid `config`, and the ports of each of its workers.
+    /// The shared part of an executor with a valid `config`, and each worker's ports.
     pub(crate) fn new(config: ExecutorConfig) -> (Arc<Self>, Vec<ThreadPorts<T>>) {
         Self::of_words(config, Native, NativeWord::new)
     }
 }
 
 impl<T, M: Memory + Copy> Shared<T, M> {
-    /// The same, with words that `word` makes and `memory` has access to.
+    /// The same with words of `memory`, made by `word`.
     pub(crate) fn of_words(
         config: ExecutorConfig,
         memory: M,
         word: impl FnMut(usize) -> M::Word,
     ) -> (Arc<Self>, Vec<ThreadPorts<T, M>>) {
-        let workers = config.workers;
+        let (workers, seed) = (config.workers, config.seed);
         let queues: Vec<Worker<T>> = (0..workers).map(|_| Worker::new_lifo()).collect();
         let parkers: Vec<Parker> = (0..workers).map(|_| Parker::new()).collect();
         let shared = Arc::new(Self {
@@ -79,7 +75,7 @@ impl<T, M: Memory + Copy> Shared<T, M> {
             stealers: queues.iter().map(Worker::stealer).collect(),
             unparkers: parkers.iter().map(|parker| parker.unparker().clone()).collect(),
             signals: EventCount::default(),
-            departures: Departures::default(),
+            join_latch: JoinLatch::default(),
             panic: Mutex::new(None),
             wakes_external: AtomicU64::new(0),
             waits: Waits::default(),
@@ -95,7 +91,12 @@ impl<T, M: Memory + Copy> Shared<T, M> {
                 worker,
                 queue,
                 parker,
-                measured: Box::default(),
+                private: Box::new(Private {
+                    victims: RefCell::new(victim_rng(seed, worker)),
+                    idle: Cell::default(),
+                    wake_delays: RefCell::default(),
+                    wake_delay_ns: Cell::default(),
+                }),
             });
         let ports = ports.collect();
         (shared, ports)
@@ -117,7 +118,8 @@ impl<T> Shared<T> {
 
     fn count_wakes(&self, woken: usize) {
         if woken > 0 {
-            // Ordering: Relaxed. A number for people. It is counted only after an unpark, which costs far more.
+            // Ordering: Relaxed. A number for people, counted only after an unpark, which costs far
+            // more.
             self.wakes_external.fetch_add(woken as u64, Ordering::Relaxed);
         }
     }
@@ -128,7 +130,6 @@ impl<T, M: Memory> Shared<T, M> {
         &self.scheduler
     }
 
-    /// Takes what the first panic carried.
     pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -138,7 +139,6 @@ impl<T, M: Memory> Shared<T, M> {
         self.wakes_external.load(Ordering::Relaxed)
     }
 
-    /// How long tasks waited in the injector.
     pub(crate) fn injector_waits(&self) -> TimeHistogram {
         self.waits.histogram()
     }
@@ -148,24 +148,25 @@ impl<T, M: Memory> Shared<T, M> {
     }
 }
 
-/// One worker's ports: what [`executor_core::WorkerCtxLike`] asks for. Tasks have no business with it.
+/// One worker's ports.
 pub struct ThreadPorts<T, M: Memory = Native> {
     shared: Arc<Shared<T, M>>,
     worker: usize,
     queue: Worker<T>,
     parker: Parker,
-    /// Elsewhere: what lies here is moved about with the worker's context, and takes the place of what short tasks need.
-    measured: Box<Measured>,
+    /// Boxed, since this struct is part of the worker's context, where its size would cost short
+    /// tasks.
+    private: Box<Private>,
 }
 
-/// What one worker has measured.
-#[derive(Default)]
-struct Measured {
+/// A worker's generator and measurements.
+struct Private {
+    victims: RefCell<XorShiftRng>,
     /// Time spent parked.
     idle: Cell<Duration>,
-    /// How long it took to run after being unparked.
+    /// Times from an unpark to running.
     wake_delays: RefCell<TimeHistogram>,
-    /// The last of these, until it has been asked for.
+    /// The last of these, until it is asked for.
     wake_delay_ns: Cell<u64>,
 }
 
@@ -175,12 +176,11 @@ impl<T, M: Memory> ThreadPorts<T, M> {
     }
 
     pub(crate) fn idle(&self) -> Duration {
-        self.measured.idle.get()
+        self.private.idle.get()
     }
 
-    /// How long it took this worker to run after it was unparked.
     pub(crate) fn wake_delays(&self) -> TimeHistogram {
-        self.measured.wake_delays.borrow().clone()
+        self.private.wake_delays.borrow().clone()
     }
 }
 
@@ -190,7 +190,6 @@ impl<T, M: Memory> std::fmt::Debug for ThreadPorts<T, M> {
     }
 }
 
-// Threads need no handle of their own to memory; `Native` is a unit type.
 delegate_memory!(impl[T, M: Memory] Memory<M::Word> for Shared<T, M>, |shared| shared.memory);
 delegate_memory!(impl[T, M: Memory] Memory<M::Word> for ThreadPorts<T, M>, |ports| ports.shared.memory);
 
@@ -216,12 +215,18 @@ impl<T, M: Memory> Faults for Shared<T, M> {
         } else {
             Some(payload)
         };
-        // A payload may run anything when it is dropped: not under the lock. Should that panic in its turn, what comes
-        // of it is leaked, since nobody could ever drop it in peace.
+        // The drop of a payload may run any code, so it happens outside of the lock. If it panics,
+        // that payload is leaked.
         drop(first);
         if let Err(endless) = catch_unwind(AssertUnwindSafe(|| drop(later))) {
             std::mem::forget(endless);
         }
+    }
+}
+
+impl<T, M: Memory> Entropy for ThreadPorts<T, M> {
+    fn below(&self, bound: usize) -> usize {
+        below(self.private.victims.borrow_mut().next_u32(), bound)
     }
 }
 
@@ -241,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// Panics when it is dropped, with another one of it, `depth` times.
+    /// Panics when dropped, with another one of it, `depth` times.
     struct PanicsWhenDropped {
         depth: u32,
     }
@@ -275,7 +280,7 @@ mod tests {
         worker.park(None);
         assert_eq!(worker.wake_delays().samples(), 0, "it was awake");
         worker.park(Some(Duration::from_nanos(1)));
-        assert_eq!(worker.wake_delays().samples(), 0, "nobody woke it");
+        assert_eq!(worker.wake_delays().samples(), 0, "no waker woke it");
         let thread = std::thread::spawn(move || {
             while worker.wake_delays().samples() == 0 {
                 worker.park(None);

@@ -1,48 +1,49 @@
-//! An executor for as long as a function runs: tasks may borrow, and the scratch values come back.
+//! An executor for the duration of a function: tasks may borrow, and the scratch values are
+//! returned.
 //!
 //! ```text
 //!   start ─► body(handle) ─► close ─► drain ─► join ─► report: value, scratches, metrics
 //!               └─ panics ─► abort ────────────► join ─► thrown again
 //! ```
 //!
-//! The threads are those of [`std::thread::scope`], so whatever outlives the call may be borrowed. Starting, working and
-//! ending are the same as for an [`Executor`](crate::Executor); only who owns the threads differs.
+//! The threads are those of [`std::thread::scope`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread::ScopedJoinHandle;
+use std::thread::{self, ScopedJoinHandle};
 
-use executor_core::ExecutorConfig;
 use executor_core::ports::Faults;
+use executor_core::{ExecutorConfig, IdleHooks, TraceHooks};
 
 use crate::builder::ExecutorBuilder;
 use crate::error::BuildError;
 use crate::handle::ExecutorHandle;
 use crate::metrics::MetricsSnapshot;
+use crate::panic_handler::HandlesPanics;
 use crate::shutdown::End;
-use crate::start::Started;
-use crate::worker::{Remains, WorkerCtx};
+use crate::start::{Started, start};
+use crate::worker::{WorkerCtx, WorkerOutput};
 
-/// What is left of a [`scope`].
+/// The result of a [`scope`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScopeReport<S, R> {
     /// Each worker's scratch value, by the worker's number.
     pub scratches: Vec<S>,
-    /// What the body returned.
+    /// The body's result.
     pub value: R,
-    /// What the workers counted.
+    /// The workers' counters.
     pub metrics: MetricsSnapshot,
 }
 
-/// Runs `body` with an executor that ends before `scope` returns, so tasks and scratch values may borrow whatever outlives
-/// the call.
+/// Runs `body` with an executor that ends before `scope` returns, so tasks and scratch values may
+/// borrow.
 ///
-/// `body` is called on the calling thread, when every worker has its scratch value. When it returns, nothing is accepted
-/// any more, everything that was accepted runs, and all that this spawns; then the threads are joined. Handles that leave
-/// the scope hand every task back.
+/// `body` is called on the calling thread, when every worker has its scratch value. When it
+/// returns, the executor closes, runs what was accepted and what that spawns, and joins its
+/// threads. Handles that leave the scope reject every task.
 ///
-/// After a handle's [`shutdown`](ExecutorHandle::shutdown) the tasks that were not run are dropped, and counted in
-/// `metrics.total.handed_back`.
+/// After a handle's [`shutdown`](ExecutorHandle::shutdown) the tasks that have not run are dropped,
+/// and counted in `metrics.total.returned`.
 ///
 /// ```
 /// use executor_threaded::{ExecutorConfig, scope};
@@ -65,13 +66,13 @@ pub struct ScopeReport<S, R> {
 ///
 /// # Errors
 ///
-/// When the configuration is not valid, a thread cannot be started or pinned, or `scratch_init` panics; see [`BuildError`].
-/// No thread is left running, and `body` is not called.
+/// If the configuration is not valid, a thread cannot be started or pinned, or `scratch_init`
+/// panics; see [`BuildError`]. No thread is left running, and `body` is not called.
 ///
 /// # Panics
 ///
-/// With the first panic, whether of `body`, of a task, of a hook or of the drop of a hook. The executor is aborted then: tasks
-/// that run finish, others are dropped, and all threads have ended before the panic goes on.
+/// With the first panic of `body`, a task, a hook or a hook's drop, after all threads have ended.
+/// Tasks that have not run are dropped.
 pub fn scope<T, S, A, F, B, R>(
     config: ExecutorConfig,
     scratch_init: A,
@@ -90,9 +91,48 @@ where
         .scope(scratch_init, runner, body)
 }
 
-/// The rest of a scope whose threads have been started.
-pub(crate) fn run_scope<T, S, R>(
-    started: Started<T, ScopedJoinHandle<'_, Remains<T, S>>>,
+impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
+    /// Runs `body` with an executor whose tasks and scratch values may borrow; see
+    /// [`scope`](crate::scope()).
+    ///
+    /// # Errors
+    ///
+    /// See [`BuildError`]; no thread is left running, and `body` is not called.
+    ///
+    /// # Panics
+    ///
+    /// With the first panic of `body`, a task or a hook, after all threads have ended.
+    pub fn scope<S, A, R, I, H, B, V>(
+        self,
+        scratch_init: A,
+        runner: R,
+        body: B,
+    ) -> Result<ScopeReport<S, V>, BuildError>
+    where
+        T: Send,
+        S: Send,
+        A: Fn(usize) -> S + Send + Sync,
+        R: Fn(T, &mut WorkerCtx<T, S>) + Send + Sync,
+        FI: Fn(usize, &ExecutorConfig) -> I + Send + Sync,
+        I: IdleHooks,
+        FH: Fn(usize) -> H + Send + Sync,
+        H: TraceHooks<T>,
+        P: HandlesPanics<S>,
+        B: FnOnce(&ExecutorHandle<T>) -> V,
+    {
+        let spec = self.spec(scratch_init, runner, |scratch| scratch);
+        thread::scope(|threads| {
+            let started = start(spec, |thread, work| {
+                thread.spawn_scoped(threads, move || work.run())
+            })?;
+            run_scope(started, body)
+        })
+    }
+}
+
+/// The rest of a scope whose threads are started.
+fn run_scope<T, S, R>(
+    started: Started<T, ScopedJoinHandle<'_, WorkerOutput<T, S>>>,
     body: impl FnOnce(&ExecutorHandle<T>) -> R,
 ) -> Result<ScopeReport<S, R>, BuildError> {
     let Started {
@@ -107,15 +147,15 @@ pub(crate) fn run_scope<T, S, R>(
         return Err(error);
     }
     let handle = ExecutorHandle::new(shared.clone());
-    // Unwind safety: what the body has left half changed is seen by nobody here, and the panic goes on.
+    // Unwind safety: no code here sees what the body has left half changed.
     let value = match catch_unwind(AssertUnwindSafe(|| body(&handle))) {
         Ok(value) => {
             shared.scheduler().close(&*shared);
             Some(value)
         }
         Err(payload) => {
-            // Recorded beside those of tasks, so that the first one is thrown again: a body that asserts that its tasks
-            // are accepted panics because of a task that has.
+            // Recorded after those of tasks, so that the first is thrown again: a body may panic
+            // because a task has.
             shared.record_panic(payload);
             shared.scheduler().abort(&*shared);
             None

@@ -1,20 +1,20 @@
-//! The ways in which an executor ends, for its owner.
+//! The ways in which an executor ends.
 //!
 //! | way | queued tasks | a panic | blocks until |
 //! |---|---|---|---|
-//! | [`Executor::join`] | are run | is thrown again | threads have ended |
-//! | [`Executor::try_join`] | are run | is handed over, with the tasks that were not run | threads have ended |
-//! | [`Executor::join_timeout`] | are run | is thrown again | threads have ended, or the time is up |
-//! | [`Executor::shutdown`] | are handed back | was printed, and is dropped | threads have ended |
+//! | [`Executor::join`] | run | is thrown again | threads have ended |
+//! | [`Executor::try_join`] | run | is returned, with the tasks that have not run | threads have ended |
+//! | [`Executor::join_timeout`] | run | is thrown again | threads have ended, or the timeout |
+//! | [`Executor::shutdown`] | are returned | was printed, and is dropped | threads have ended |
 //! | drop | are dropped | was printed, and is dropped | threads have ended |
-//! | the end of a [`scope`](crate::scope()) | are run | is thrown again | threads have ended |
-//! | drop on one of its own workers | are dropped | was printed, and is dropped | not at all |
+//! | the end of a [`scope`](crate::scope()) | run | is thrown again | threads have ended |
+//! | drop on one of its own workers | are dropped | was printed, and is dropped | never |
 //!
-//! Whoever drops an executor inside one of its own tasks cannot wait for its threads, not even for the others: they
-//! stay until nothing is in flight, since whatever runs may still spawn, and the dropping task itself is in flight.
-//! The threads end by themselves when the tasks that run now are over.
+//! A drop inside one of its own tasks cannot wait for any of its threads: they stay until nothing
+//! is in flight, and the dropping task is in flight. The threads end by themselves after the
+//! running tasks.
 //!
-//! The phases themselves, and why no task falls between them, are core's; see [`executor_core::Scheduler`].
+//! Why no task falls between the phases: [`executor_core::Scheduler`].
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -27,35 +27,35 @@ use crate::error::{Aborted, panic_message};
 use crate::executor::Executor;
 use crate::metrics::{Delays, MetricsSnapshot};
 use crate::ports::Shared;
-use crate::worker::Remains;
+use crate::worker::WorkerOutput;
 
-/// What is left of an executor whose threads have ended.
 pub(crate) struct End<T, K> {
     panic: Option<Box<dyn Any + Send>>,
     metrics: MetricsSnapshot,
-    handed_back: Vec<T>,
-    /// What was kept of each worker's scratch value, by its number.
+    returned: Vec<T>,
+    /// The scratch values that were kept, by worker.
     scratches: Vec<K>,
 }
 
 impl<T> Executor<T> {
-    /// Stops accepting, runs everything that was accepted and all that this spawns, and ends the threads. Every
-    /// scratch value has been dropped when it returns.
+    /// Closes the executor, runs everything that was accepted and all that this spawns, and joins
+    /// the threads. Every scratch value has been dropped when it returns.
     ///
-    /// After a handle's [`shutdown`](crate::ExecutorHandle::shutdown) tasks that were not run are dropped, and counted
-    /// in `handed_back`; [`Executor::try_join`] hands them over instead.
+    /// After a handle's [`shutdown`](crate::ExecutorHandle::shutdown) tasks that have not run are
+    /// dropped, and counted in `returned`; [`Executor::try_join`] returns them instead.
     ///
     /// # Panics
     ///
-    /// With the first panic, if a task, a hook or the drop of a scratch value panicked. On one of the executor's own
-    /// workers, whose running task would wait for itself.
+    /// With the first panic of a task, a hook or a scratch value's drop. On one of the executor's
+    /// own workers, whose task would wait for itself.
     pub fn join(self) -> MetricsSnapshot {
         self.assert_not_on_own_worker("join");
         self.close();
         self.collect().into_outcome().0
     }
 
-    /// Like [`Executor::join`], but a panic is handed over instead of thrown, together with the tasks that nobody ran.
+    /// Like [`Executor::join`], but returns a panic instead of throwing it, with the tasks that
+    /// have not run.
     ///
     /// ```
     /// use executor_threaded::{Executor, ExecutorConfig};
@@ -75,11 +75,11 @@ impl<T> Executor<T> {
     ///
     /// # Errors
     ///
-    /// [`Aborted`], if something panicked or not every task was run.
+    /// [`Aborted`], if something panicked or not every task has run.
     ///
     /// # Panics
     ///
-    /// On one of the executor's own workers, whose running task would wait for itself.
+    /// On one of the executor's own workers, whose task would wait for itself.
     #[expect(
         clippy::result_large_err,
         reason = "returned once in an executor's life, and hardly larger than the Ok"
@@ -90,22 +90,22 @@ impl<T> Executor<T> {
         let End {
             panic,
             metrics,
-            handed_back,
+            returned,
             scratches: _,
         } = self.collect();
-        if panic.is_none() && handed_back.is_empty() {
+        if panic.is_none() && returned.is_empty() {
             Ok(metrics)
         } else {
-            Err(Aborted::new(panic, metrics, handed_back))
+            Err(Aborted::new(panic, metrics, returned))
         }
     }
 
-    /// Like [`Executor::join`], but gives up waiting after `timeout`.
+    /// Like [`Executor::join`], but waits at most for `timeout`.
     ///
     /// # Errors
     ///
-    /// The executor, if it has not ended by then. It goes on draining and accepts nothing more; join it again, or
-    /// shut it down.
+    /// The executor, if it has not ended by then. It accepts no more tasks and goes on draining;
+    /// join it again, or shut it down.
     ///
     /// # Panics
     ///
@@ -113,36 +113,36 @@ impl<T> Executor<T> {
     pub fn join_timeout(self, timeout: Duration) -> Result<MetricsSnapshot, Self> {
         self.assert_not_on_own_worker("join_timeout");
         self.close();
-        if self.shared.departures.wait_for(self.threads.len(), timeout) {
+        if self.shared.join_latch.wait_for(self.threads.len(), timeout) {
             Ok(self.collect().into_outcome().0)
         } else {
             Err(self)
         }
     }
 
-    /// Stops at task boundaries: tasks that run now finish, everything else comes back, in no particular order: what
-    /// was queued, and what the last tasks still spawned.
+    /// Lets running tasks finish, and returns all others, those that they still spawn included, in
+    /// no particular order.
     ///
-    /// A panic is not thrown again here, since that would lose the tasks; it has been printed when it happened. Who
-    /// wants both calls [`ExecutorHandle::shutdown`](crate::ExecutorHandle::shutdown) and [`Executor::try_join`].
+    /// It does not throw a panic again, since that would lose the tasks. To get both, call
+    /// [`ExecutorHandle::shutdown`](crate::ExecutorHandle::shutdown) and [`Executor::try_join`].
     ///
     /// # Panics
     ///
-    /// On one of the executor's own workers, whose running task would wait for itself.
-    #[must_use = "these tasks were accepted and nobody has run them"]
+    /// On one of the executor's own workers, whose task would wait for itself.
+    #[must_use = "these tasks were accepted and have not run"]
     pub fn shutdown(self) -> Vec<T> {
         self.assert_not_on_own_worker("shutdown");
         self.shared.scheduler().abort(&*self.shared);
         let end = self.collect();
         end.tell_of_panic("shutdown");
-        end.handed_back
+        end.returned
     }
 
     fn close(&self) {
         self.shared.scheduler().close(&*self.shared);
     }
 
-    /// Joins the threads of a closed executor. Not to be called on one of them.
+    /// Joins the threads of a closed executor, from another thread.
     fn collect(mut self) -> End<T, ()> {
         self.join_threads()
     }
@@ -154,21 +154,21 @@ impl<T> Executor<T> {
 }
 
 impl<T, K> End<T, K> {
-    /// Brings together what each thread has left, while `joined` joins them.
+    /// Collects the threads' outputs, while `joined` joins them.
     pub(crate) fn of(
         shared: &Shared<T>,
-        joined: impl Iterator<Item = thread::Result<Remains<T, K>>>,
+        joined: impl Iterator<Item = thread::Result<WorkerOutput<T, K>>>,
     ) -> Self {
-        let (mut workers, mut handed_back, mut scratches) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut workers, mut returned, mut scratches) = (Vec::new(), Vec::new(), Vec::new());
         let mut wake_delays = TimeHistogram::default();
         let mut panic = None;
-        for remains in joined {
-            match remains {
-                Ok(remains) => {
-                    workers.push(remains.metrics);
-                    wake_delays.merge(&remains.wake_delays);
-                    handed_back.extend(remains.handed_back);
-                    scratches.extend(remains.scratch);
+        for output in joined {
+            match output {
+                Ok(output) => {
+                    workers.push(output.metrics);
+                    wake_delays.merge(&output.wake_delays);
+                    returned.extend(output.returned);
+                    scratches.extend(output.scratch);
                 }
                 Err(payload) => {
                     workers.push(WorkerMetricsLocal::default());
@@ -184,19 +184,18 @@ impl<T, K> End<T, K> {
         );
         tracing::debug!(
             executed = metrics.total.executed(),
-            handed_back = metrics.total.handed_back,
+            returned = metrics.total.returned,
             "executor ended"
         );
         Self {
             panic: shared.take_panic().or(panic),
             metrics,
-            handed_back,
+            returned,
             scratches,
         }
     }
 
-    /// The metrics and what was kept of the scratch values: each worker's, since one that kept nothing has panicked.
-    /// Throws that panic again.
+    /// Throws the panic again if there was one; otherwise every worker has kept its scratch value.
     pub(crate) fn into_outcome(self) -> (MetricsSnapshot, Vec<K>) {
         if let Some(payload) = self.panic {
             resume_unwind(payload);
@@ -216,13 +215,13 @@ impl<T, K> End<T, K> {
 
 impl<T> Drop for Executor<T> {
     fn drop(&mut self) {
-        // Ended already, by one of the ways above, which took the threads.
+        // One of the ways above took the threads.
         if self.threads.is_empty() {
             return;
         }
         self.shared.scheduler().abort(&*self.shared);
         if self.is_on_own_worker() {
-            // Joining would wait for the task that we are in.
+            // Joining would wait for the current task.
             self.threads.clear();
         } else {
             self.join_threads().tell_of_panic("drop");

@@ -1,22 +1,22 @@
-//! How large a worker's stack has to be: what tasks need, and room for the worker's context.
+//! The size of a worker's stack: what tasks need, and room for the worker's context.
 //!
-//! The context lies on the stack with the place for the worker's private tasks in it, which is 256 tasks large. For tasks of
-//! the usual few bytes that is nothing; for tasks of some kilobytes it is more than a whole stack. And it is copied from place
-//! to place while it is made: moving a value is a copy wherever the compiler does not see that it need not be.
+//! The context lies on the stack and contains a buffer of 256 private tasks, which for tasks of
+//! some kilobytes is more than a whole stack. While it is made, it is copied several times.
 
 use std::env;
 
-/// The standard library's size of a stack, if its variable says nothing else.
+/// The standard library's size without its environment variable.
 const STANDARD_BYTES: usize = 2 << 20;
 
-/// A context of this size or less is part of what any stack has room for.
+/// A context of up to this size fits any stack.
 const ALLOWANCE_BYTES: usize = 32 << 10;
 
-/// How often the context is on the stack at the same time, while it is made, with a third to spare: for a task of 8 KiB it was
-/// more than twice and less than four times in an optimised build, and ten to twelve times in any other.
+/// Copies of the context on the stack at a time, with a third to spare: for tasks of 8 KiB there
+/// were two to four in an optimised build, and ten to twelve otherwise.
 const COPIES: usize = if cfg!(debug_assertions) { 16 } else { 6 };
 
-/// The size to ask for, if it is not the standard library's own choice: `chosen`, and room for a context of so many bytes.
+/// The size to ask for: `chosen`, and room for a context of `context` bytes; `None` for the
+/// standard library's choice.
 pub(crate) fn size(chosen: Option<usize>, context: usize) -> Option<usize> {
     if context <= ALLOWANCE_BYTES {
         return chosen;
@@ -25,7 +25,6 @@ pub(crate) fn size(chosen: Option<usize>, context: usize) -> Option<usize> {
     Some(for_tasks.saturating_add(context.saturating_mul(COPIES)))
 }
 
-/// What the standard library gives a thread, by its variable.
 fn standard(variable: Option<&str>) -> usize {
     variable
         .and_then(|text| text.parse().ok())

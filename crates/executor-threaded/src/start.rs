@@ -1,73 +1,33 @@
-//! Starting an executor's threads, whoever is going to own them.
-//!
-//! It is all or nothing. When the last worker has reported that it is ready, there is an executor; when one has failed,
-//! the others are told that it is over and are joined by whoever owns their threads, and there is none.
+//! Starts an executor's threads, all or none: if one fails, the caller aborts and joins the others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use executor_core::ExecutorConfig;
-
 use crate::affinity;
 use crate::error::BuildError;
 use crate::ports::Shared;
+use crate::settings::Settings;
 use crate::stack;
-use crate::worker::{Blueprint, Body, Report, Seat, WorkerCtx, WorkerHook};
+use crate::worker::{Report, WorkerCtx, WorkerMain, WorkerSlot, WorkerSpec};
 
-/// What can be set without knowing types.
-pub(crate) struct Settings {
-    pub(crate) config: ExecutorConfig,
-    pub(crate) thread_name: String,
-    pub(crate) stack_size: Option<usize>,
-    /// Cores that the workers run on, if not on any.
-    pub(crate) cpus: Option<Vec<usize>>,
-    pub(crate) on_start: Option<WorkerHook>,
-    pub(crate) on_stop: Option<WorkerHook>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            config: ExecutorConfig::default(),
-            thread_name: "windlass".to_owned(),
-            stack_size: None,
-            cpus: None,
-            on_start: None,
-            on_stop: None,
-        }
-    }
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("config", &self.config)
-            .field("thread_name", &self.thread_name)
-            .field("stack_size", &self.stack_size)
-            .field("cpus", &self.cpus)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Threads that have been started, each a `J`. Whoever gets this joins them, after a failure at once.
+/// Started threads. The caller joins them, after a failure at once.
 pub(crate) struct Started<T, J> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<J>,
     pub(crate) failure: Option<BuildError>,
 }
 
-/// Starts a thread a worker by way of `spawn`; returns when each has said whether it is ready.
+/// Starts a thread for each worker by `spawn`; returns when all have reported.
 pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
-    mut blueprint: Blueprint<S, K, A, R, FI, FH>,
-    mut spawn: impl FnMut(thread::Builder, Body<T, S, K, A, R, FI, FH>) -> io::Result<J>,
+    mut spec: WorkerSpec<S, K, A, R, FI, FH>,
+    mut spawn: impl FnMut(thread::Builder, WorkerMain<T, S, K, A, R, FI, FH>) -> io::Result<J>,
 ) -> Result<Started<T, J>, BuildError> {
-    let Settings { config, cpus, .. } = &mut blueprint.settings;
+    let Settings { config, cpus, .. } = &mut spec.settings;
     config.cores = (config.cores).or_else(|| Some(cpus.as_ref().map_or_else(num_cpus::get, Vec::len).max(1)));
-    let blueprint = Arc::new(blueprint);
-    let settings = &blueprint.settings;
+    let spec = Arc::new(spec);
+    let settings = &spec.settings;
     settings.config.validate()?;
     if settings.thread_name.contains('\0') {
         return Err(BuildError::ThreadName {
@@ -87,9 +47,9 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
         if let Some(bytes) = stack_size {
             thread = thread.stack_size(bytes);
         }
-        let body = Body {
-            seat: Seat { worker, ports, place },
-            blueprint: Arc::clone(&blueprint),
+        let body = WorkerMain {
+            slot: WorkerSlot { worker, ports, place },
+            spec: Arc::clone(&spec),
             reports: reports.clone(),
         };
         match spawn(thread, body) {
@@ -100,7 +60,7 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
             }
         }
     }
-    drop((reports, blueprint));
+    drop((reports, spec));
     let unready = first_failure(&heard, threads.len());
     let failure = failure.or(unready);
     if failure.is_none() {
@@ -113,7 +73,7 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
     })
 }
 
-/// Listens until each of `threads` has said whether it is ready; the failure of the first one, by number, that is not.
+/// Waits for the report of each of `threads`; returns the failure with the lowest number.
 fn first_failure(heard: &mpsc::Receiver<Report>, threads: usize) -> Option<BuildError> {
     let mut silent: BTreeSet<usize> = (0..threads).collect();
     let mut failures = BTreeMap::new();
@@ -123,7 +83,7 @@ fn first_failure(heard: &mpsc::Receiver<Report>, threads: usize) -> Option<Build
             failures.insert(worker, error);
         }
     }
-    // Only a panic in foreign code that nobody expects to panic, such as a subscriber's, ends a thread in silence.
+    // Only a panic in foreign code, such as a subscriber's, ends a thread without a report.
     for worker in silent {
         let message = "its thread ended before it was ready".to_owned();
         failures.insert(worker, BuildError::HookPanicked { worker, message });

@@ -1,10 +1,8 @@
 //! Every task as an event of `tracing`, behind the feature `task-events`.
-//!
-//! It wraps whatever trace hooks there are, so a worker has one stream of events and two who read it.
 
 use executor_core::{ExecTraceEvent, Rest, TraceHooks};
 
-/// Passes everything on to `inner` and tells `tracing` of tasks, parks and wakes, at level TRACE.
+/// Passes everything on to the wrapped hooks, and reports tasks, parks and wakes at level TRACE.
 #[derive(Debug)]
 pub(crate) struct TaskEvents<H>(pub(crate) H);
 
@@ -21,10 +19,10 @@ impl<T, H: TraceHooks<T>> TraceHooks<T> for TaskEvents<H> {
                 tracing::trace!(?source, victim, "task started");
             }
             ExecTraceEvent::TaskEnd { .. } => tracing::trace!("task ended"),
-            ExecTraceEvent::HandedBack { .. } => tracing::trace!("task handed back"),
+            ExecTraceEvent::Returned { .. } => tracing::trace!("task returned"),
             ExecTraceEvent::Park => tracing::trace!("worker parks"),
             ExecTraceEvent::Awake { woken } => tracing::trace!(woken, "worker awake"),
-            // Told at their own levels by whoever runs the worker.
+            // `WorkerMain` reports these.
             ExecTraceEvent::Panicked | ExecTraceEvent::Exit => {}
         }
         self.0.event(event);

@@ -5,8 +5,7 @@
 //!    └───────┴── failed ──┴───────────┘
 //! ```
 //!
-//! Whoever builds the executor waits for all reports. What the worker does in between is core's; here is only
-//! what a thread needs around it.
+//! The builder waits for all reports.
 
 mod context;
 
@@ -21,59 +20,54 @@ use executor_core::{
 };
 
 pub use context::{Spawner, WorkerCtx};
-pub(crate) use context::{below, worker_rng};
 
 use crate::affinity::Place;
 use crate::error::{BuildError, panic_message};
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
-use crate::start::Settings;
+use crate::settings::{Settings, WorkerHook};
 use crate::worker_id::set_current_worker_id;
 
-/// A function that is called with a worker's number on the worker's own thread.
-pub(crate) type WorkerHook = Arc<dyn Fn(usize) + Send + Sync>;
-
 /// What all workers of an executor are made from.
-pub(crate) struct Blueprint<S, K, A, R, FI, FH> {
+pub(crate) struct WorkerSpec<S, K, A, R, FI, FH> {
     pub(crate) settings: Settings,
     pub(crate) scratch_init: A,
     pub(crate) runner: R,
     pub(crate) idle_hooks: FI,
     pub(crate) trace_hooks: FH,
     pub(crate) on_panic: PanicHandler<S>,
-    /// What a worker that leaves makes of its scratch value: nothing, or something for whoever joins its thread.
+    /// Turns a scratch value into the thread's output.
     pub(crate) keep: fn(S) -> K,
 }
 
-/// What one worker takes with it.
-pub(crate) struct Seat<T> {
+/// What one worker is made from.
+pub(crate) struct WorkerSlot<T> {
     pub(crate) worker: usize,
     pub(crate) ports: ThreadPorts<T>,
     pub(crate) place: Place,
 }
 
-/// What is left of a worker.
-pub(crate) struct Remains<T, K> {
+/// What a worker's thread returns.
+pub(crate) struct WorkerOutput<T, K> {
     pub(crate) metrics: WorkerMetricsLocal,
-    pub(crate) handed_back: Vec<T>,
+    pub(crate) returned: Vec<T>,
     pub(crate) wake_delays: TimeHistogram,
-    /// What was kept of the scratch value. There is none if it was never made, or if a panic came in between.
+    /// None if it was never made, or after a panic.
     pub(crate) scratch: Option<K>,
 }
 
-/// What a worker says once: that it is ready, or why it cannot be.
+/// That a worker is ready, or why not.
 pub(crate) type Report = (usize, Result<(), BuildError>);
 
-/// The body of a worker's thread.
-pub(crate) struct Body<T, S, K, A, R, FI, FH> {
-    pub(crate) seat: Seat<T>,
-    pub(crate) blueprint: Arc<Blueprint<S, K, A, R, FI, FH>>,
+/// The main function of a worker's thread.
+pub(crate) struct WorkerMain<T, S, K, A, R, FI, FH> {
+    pub(crate) slot: WorkerSlot<T>,
+    pub(crate) spec: Arc<WorkerSpec<S, K, A, R, FI, FH>>,
     pub(crate) reports: Sender<Report>,
 }
 
-impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
-    /// Runs from the thread's first line to its last.
-    pub(crate) fn run<I, H>(self) -> Remains<T, K>
+impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
+    pub(crate) fn run<I, H>(self) -> WorkerOutput<T, K>
     where
         A: Fn(usize) -> S,
         R: Fn(T, &mut WorkerCtx<T, S>),
@@ -83,25 +77,25 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
         H: TraceHooks<T>,
     {
         let Self {
-            seat: Seat { worker, ports, place },
-            blueprint,
+            slot: WorkerSlot { worker, ports, place },
+            spec,
             reports,
         } = self;
         let shared = Arc::clone(ports.shared());
-        // Declared before all that belongs to the worker, so it is dropped after all of that.
-        let _departure = shared.departures.on_drop();
+        // Declared first, so it is dropped last.
+        let _latch = shared.join_latch.count_down_on_drop();
         let span = tracing::debug_span!("worker", id = worker);
         let _entered = span.enter();
         set_current_worker_id(Some(worker));
 
-        let started = prepare(worker, &place, &blueprint);
+        let started = prepare(worker, &place, &spec);
         let (scratch, mut idle, trace) = match started {
             Ok(parts) => parts,
             Err(error) => {
                 report(reports, worker, Err(error));
-                return Remains {
+                return WorkerOutput {
                     metrics: WorkerMetricsLocal::default(),
-                    handed_back: Vec::new(),
+                    returned: Vec::new(),
                     wake_delays: TimeHistogram::default(),
                     scratch: None,
                 };
@@ -113,60 +107,58 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
         let mut cx = WorkerCtx::new(
             worker,
             scratch,
-            blueprint.settings.config.seed,
-            Arc::clone(&blueprint.on_panic),
+            spec.settings.config.seed,
+            Arc::clone(&spec.on_panic),
             ports,
         );
         report(reports, worker, Ok(()));
 
         let ran = catch_unwind(AssertUnwindSafe(|| {
-            run_worker(&mut cx, &blueprint.runner, &mut idle, &mut trace)
+            run_worker(&mut cx, &spec.runner, &mut idle, &mut trace)
         }));
         if let Err(payload) = ran {
-            // The run loop catches what tasks and hooks do; this is an assertion of its own. The count can no
-            // longer be trusted to reach zero, so everybody is told that it is over, rather than to wait for ever.
+            // A failed assertion of the run loop: the count may never reach zero, so this ends the
+            // executor.
             shared.record_panic(payload);
             shared.scheduler().abort(&*shared);
             shared.scheduler().sleep().finish(&*shared);
         }
 
         let wake_delays = cx.wake_delays();
-        let (metrics, handed_back, scratch) = cx.into_remains();
-        let stopped = catch_unwind(AssertUnwindSafe(|| {
-            call(blueprint.settings.on_stop.as_ref(), worker)
-        }));
-        let (scratch, kept) = match catch_unwind(AssertUnwindSafe(|| (blueprint.keep)(scratch))) {
+        let (metrics, returned, scratch) = cx.into_output();
+        let stopped = catch_unwind(AssertUnwindSafe(|| call(spec.settings.on_stop.as_ref(), worker)));
+        let (scratch, kept) = match catch_unwind(AssertUnwindSafe(|| (spec.keep)(scratch))) {
             Ok(scratch) => (Some(scratch), Ok(())),
             Err(payload) => (None, Err(payload)),
         };
-        let farewell = [
+        let endings = [
             stopped,
             kept,
             catch_unwind(AssertUnwindSafe(|| drop((idle, trace)))),
-            catch_unwind(AssertUnwindSafe(|| drop(blueprint))),
+            catch_unwind(AssertUnwindSafe(|| drop(spec))),
         ];
-        for payload in farewell.into_iter().filter_map(Result::err) {
+        for payload in endings.into_iter().filter_map(Result::err) {
             shared.record_panic(payload);
         }
         tracing::debug!(
             executed = metrics.executed(),
-            handed_back = metrics.handed_back,
+            returned = metrics.returned,
             "worker stopped"
         );
-        Remains {
+        WorkerOutput {
             metrics,
-            handed_back,
+            returned,
             wake_delays,
             scratch,
         }
     }
 }
 
-/// All that can fail before the worker is one.
+/// All that can fail before the worker runs.
 fn prepare<T, S, K, A, R, FI, I, FH, H>(
     worker: usize,
     place: &Place,
-    blueprint: &Blueprint<S, K, A, R, FI, FH>,
+    spec: &WorkerSpec<S, K, A, R, FI, FH>,
 ) -> Result<(S, I, H), BuildError>
 where
     A: Fn(usize) -> S,
@@ -176,8 +168,8 @@ where
 {
     if !place.take() {
         let cores = place.cores();
-        // Auto may do without a core of its own, but not without the cores that were named.
-        if blueprint.settings.config.pin_threads == Pin::Always || blueprint.settings.cpus.is_some() {
+        // `Auto` may do without a core of its own, but not without the cores that were named.
+        if spec.settings.config.pin_threads == Pin::Always || spec.settings.cpus.is_some() {
             return Err(BuildError::Pin { worker, cores });
         }
         tracing::warn!(?cores, "the worker could not be pinned and stays where it is put");
@@ -186,19 +178,17 @@ where
         worker,
         message: panic_message(&*payload),
     };
-    catch_unwind(AssertUnwindSafe(|| {
-        call(blueprint.settings.on_start.as_ref(), worker)
-    }))
-    .map_err(hook_panicked)?;
-    let scratch = catch_unwind(AssertUnwindSafe(|| (blueprint.scratch_init)(worker))).map_err(|payload| {
+    catch_unwind(AssertUnwindSafe(|| call(spec.settings.on_start.as_ref(), worker)))
+        .map_err(hook_panicked)?;
+    let scratch = catch_unwind(AssertUnwindSafe(|| (spec.scratch_init)(worker))).map_err(|payload| {
         BuildError::ScratchPanicked {
             worker,
             message: panic_message(&*payload),
         }
     })?;
     let hooks = catch_unwind(AssertUnwindSafe(|| {
-        let idle = (blueprint.idle_hooks)(worker, &blueprint.settings.config);
-        (idle, (blueprint.trace_hooks)(worker))
+        let idle = (spec.idle_hooks)(worker, &spec.settings.config);
+        (idle, (spec.trace_hooks)(worker))
     }));
     let (idle, trace) = hooks.map_err(hook_panicked)?;
     tracing::debug!("worker started");
@@ -212,6 +202,6 @@ fn call(hook: Option<&WorkerHook>, worker: usize) {
 }
 
 fn report(reports: Sender<Report>, worker: usize, report: Result<(), BuildError>) {
-    // Whoever builds listens until it has heard everybody, so this arrives; and if not, nobody needs it.
+    // The builder listens until all workers have reported; otherwise the report does not matter.
     let _ = reports.send((worker, report));
 }

@@ -1,7 +1,6 @@
-//! Which worker is this thread? For code deep inside a task that was not handed its context.
+//! The number of the current thread's worker, for code such as loggers that has no context.
 //!
-//! A logger, an allocator or a table of per-worker counters wants to know where it runs without a parameter
-//! through ten functions. The number is the worker's in *its* executor; two executors both have a worker 0.
+//! Each executor numbers its own workers: two executors both have a worker 0.
 
 use std::cell::Cell;
 
@@ -9,7 +8,7 @@ thread_local! {
     static WORKER: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// The number of the worker that this thread is, from 0; `None` off the workers.
+/// The number of this thread's worker, or `None` on any other thread.
 ///
 /// ```
 /// use executor_threaded::{Executor, ExecutorConfig, current_worker_id};
@@ -29,8 +28,8 @@ pub fn current_worker_id() -> Option<usize> {
     WORKER.get()
 }
 
-/// Sets what [`current_worker_id`] says on this thread. The executor does so for its workers; others who run
-/// tasks on threads of their own may, too.
+/// Sets the number of this thread's worker. The executor does so for its workers; other threads
+/// that run tasks may do it, too.
 pub fn set_current_worker_id(worker: Option<usize>) {
     WORKER.set(worker);
 }

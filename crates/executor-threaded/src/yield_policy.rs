@@ -1,15 +1,16 @@
-//! When should a long task stop, put its cursor back, and let others have the worker?
+//! When a long task should stop, put its cursor back, and leave the worker to others.
 //!
-//! A task that runs for a second keeps its worker for a second: what lies in the injector waits, and what is left of the task
-//! cannot be stolen. So a long task runs in *turns*. Between two of its steps it asks a policy; if that says so, it spawns
-//! the rest of itself with `spawn_local` and returns. Thieves and the injector then get their chance.
+//! A task of a second keeps its worker for a second: tasks in the injector wait, and the rest of
+//! the task cannot be stolen. So a long task runs in *turns*: between two of its steps it asks a
+//! policy, and spawns the rest of itself with `spawn_local` when its turn is over.
 //!
 //! ```text
 //!   turn:  begin ─► step ─► should_yield? ─► step ─► should_yield? ── yes ─► spawn_local(cursor), return
 //! ```
 //!
-//! A policy belongs to one worker and best lies in its scratch value. What is a step, and how the rest is split if somebody
-//! is hungry, is the application's affair; so are policies that know what its steps weigh. The example `long_task` has one.
+//! A policy belongs to one worker and best lies in its scratch value. What a step is, and how to
+//! split the rest, is the application's; so are policies that know what steps weigh, as in the
+//! example `long_task`.
 //!
 //! ```
 //! use executor_threaded::{EveryN, Executor, ExecutorConfig, YieldPolicy};
@@ -23,13 +24,13 @@
 //!     ExecutorConfig::default(),
 //!     |_worker| (EveryN::new(1_000), 0),
 //!     |mut cursor, cx| {
-//!         let hungry = cx.somebody_is_hungry();
+//!         let idle = cx.has_idle_workers();
 //!         let (policy, sum) = &mut cx.scratch;
 //!         policy.begin_turn();
 //!         while cursor.next < 100_000 {
 //!             *sum += cursor.next;
 //!             cursor.next += 1;
-//!             if policy.should_yield(hungry) {
+//!             if policy.should_yield(idle) {
 //!                 cx.spawn_local(cursor);
 //!                 return;
 //!             }
@@ -45,19 +46,10 @@ mod adaptive;
 mod always;
 mod every_n;
 mod never;
+mod policy;
 
 pub use adaptive::AdaptiveYield;
 pub use always::AlwaysYield;
 pub use every_n::EveryN;
 pub use never::NeverYield;
-
-/// Decides when a long task puts its cursor back.
-pub trait YieldPolicy {
-    /// A turn begins.
-    fn begin_turn(&mut self) {}
-
-    /// The task has made a step and has more to do. Whether its turn is over; `somebody_is_hungry` is what
-    /// [`TaskCtx::somebody_is_hungry`](executor_core::TaskCtx::somebody_is_hungry) says.
-    #[must_use]
-    fn should_yield(&mut self, somebody_is_hungry: bool) -> bool;
-}
+pub use policy::YieldPolicy;

@@ -1,23 +1,21 @@
-//! The consumers' end: where the next value is, and what was put back.
+//! The consumers' end: plain data behind the queue's lock.
 //!
-//! There is one, behind the queue's lock, so it is plain data. It looks at stamps only, never at the tail: the producers'
-//! line of memory is theirs.
+//! It reads stamps only, never the tail, so it does not disturb the producers' cache line.
 
 use crate::block::{self, BlockRef, LAP, SLOTS};
 use crate::spare::Spare;
 
-/// The block and the index of the next value.
 pub(crate) struct Head<V> {
     block: BlockRef<V>,
     index: u64,
-    /// What was put back comes before the next value.
+    /// A value that was put back, before the next one.
     front: Option<V>,
-    /// Where the value came from that was taken last, which is where one that is put back belongs.
+    /// The index of the value that was taken last.
     last: u64,
 }
 
-// SAFETY: a head is the only one to take from its blocks, and takes values to be owned by the thread that has the head; so
-// it may go wherever values may.
+// SAFETY: only a head takes from its blocks, and its thread owns the values that it takes; so it
+// may be sent wherever values may.
 unsafe impl<V: Send> Send for Head<V> {}
 
 impl<V> Head<V> {
@@ -31,7 +29,7 @@ impl<V> Head<V> {
         }
     }
 
-    /// The index of the first value that has not gone: what is before is not in the queue.
+    /// The index of the first value in the queue.
     pub(crate) fn first(&self) -> u64 {
         match self.front {
             Some(_) => self.last,
@@ -39,13 +37,13 @@ impl<V> Head<V> {
         }
     }
 
-    /// Whether [`next`](Head::next) would give a value.
     pub(crate) fn is_ready(&self) -> bool {
-        // SAFETY: the head's block is that of its index, which is never left at a gap, and only the head gives blocks away.
+        // SAFETY: the head's block is that of its index, which is never left at a gap, and only the
+        // head gives blocks away.
         self.front.is_some() || unsafe { self.block.is_ready(self.index) }
     }
 
-    /// Takes the first value, if it is ready. The block goes to `spare` with its last value.
+    /// Takes the first value, if it is ready. An emptied block goes to `spare`.
     #[inline]
     pub(crate) fn next(&mut self, spare: &Spare<V>) -> Option<V> {
         if let Some(value) = self.front.take() {
@@ -55,7 +53,7 @@ impl<V> Head<V> {
         if !unsafe { self.block.is_ready(self.index) } {
             return None;
         }
-        // SAFETY: it is ready, and the index moves on before anybody can take it again.
+        // SAFETY: it is ready, and the index moves on before another take.
         let value = unsafe { self.block.get(self.index) };
         self.last = self.index;
         self.index += 1;
@@ -65,19 +63,19 @@ impl<V> Head<V> {
         Some(value)
     }
 
-    /// Puts back what was taken last, or what is left of it.
+    /// Puts back the value that was taken last, or its rest.
     pub(crate) fn put_back(&mut self, value: V) {
         debug_assert!(self.front.is_none(), "one value is taken at a time");
         self.front = Some(value);
     }
 
-    /// Frees the block. Values that are left in the queue are forgotten.
+    /// Frees the block, and forgets values in it.
     ///
     /// # Safety
     ///
-    /// No value is left, nobody pushes any more, and the head is not used again.
+    /// No value is left, no push follows, and the head is not used again.
     pub(crate) unsafe fn free(&mut self) {
-        // SAFETY: given by the caller: without values there is the one block, and producers have gone.
+        // SAFETY: given by the caller: without values there is one block, and producers have gone.
         unsafe { self.block.free() };
     }
 
@@ -87,8 +85,9 @@ impl<V> Head<V> {
         // SAFETY: the last slot was seen ready.
         self.block = unsafe { empty.next() };
         self.index += LAP - SLOTS;
-        // SAFETY: each of its slots was seen ready, by the holder of the lock, and a producer does not touch the block after
-        // that. No producer will: the tail has left it, since the next one was installed before the last slot was ready.
+        // SAFETY: each slot was seen ready under the lock, and a producer does not touch the block
+        // after that. No other producer will, since the tail has left it: the next block was
+        // installed before the last slot was ready.
         unsafe { spare.keep(empty) };
     }
 }

@@ -1,4 +1,4 @@
-//! The queue: the producers' end, the consumers' end, and what both may ask.
+//! The queue: both ends, and what both may ask.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -12,9 +12,7 @@ use crate::spare::Spare;
 use crate::sync::{AtomicU64, Mutex, MutexGuard};
 use crate::tail::Tail;
 
-/// An unbounded queue, first in first out, for many producers; consumers take runs of values.
-///
-/// See the [crate](crate) for what it costs and what it promises to those who sleep.
+/// An unbounded first-in-first-out queue for many producers; consumers take runs of values.
 ///
 /// # Examples
 ///
@@ -35,24 +33,23 @@ use crate::tail::Tail;
 pub struct Injector<V> {
     tail: CachePadded<Tail<V>>,
     head: CachePadded<Mutex<Head<V>>>,
-    /// [`Head::first`], for whoever does not have the lock; on a line that takers write once a run.
+    /// [`Head::first`], for parties without the lock; written once a run.
     first: CachePadded<AtomicU64>,
     spare: Spare<V>,
 }
 
-/// What a consumer wants after a value that it was handed.
+/// A consumer's answer to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next<V> {
     /// The next value, if it is ready.
     More,
-    /// No more.
+    /// No more values.
     Enough,
-    /// No more; and this value stays the queue's first. It is meant for a value that is itself a batch of which something
-    /// is left.
+    /// No more values, and this one goes back to the front: a batch of which something is left.
     PutBack(V),
 }
 
-/// Another consumer is just taking; see [`Injector::try_take`].
+/// Another consumer is taking; see [`Injector::try_take`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contended;
 
@@ -71,18 +68,19 @@ impl<V> Injector<V> {
 
     /// Appends `value`.
     ///
-    /// It costs one read-modify-write, on the index that producers share, and a store to the value's own slot. A producer
-    /// waits for others only while one of them installs the next block, once in 127 values, which is two stores long.
+    /// It costs one read-modify-write of the producers' index, and a store to the value's own slot.
+    /// A producer waits only while another one installs the next block, once in 127 values, for two
+    /// stores.
     #[inline]
     pub fn push(&self, value: V) {
         self.tail.push(value, &self.spare);
     }
 
-    /// Whether there is nothing in the queue: two loads.
+    /// Whether the queue is empty: two loads.
     ///
-    /// A value counts from the moment in which its producer has claimed a place for it, and until the run in which it was
-    /// taken is over. What was put back counts. So `false` does not mean that [`take`](Injector::take) finds something:
-    /// whoever waits for that asks [`has_ready`](Injector::has_ready).
+    /// A value counts from the claim of its place until the run that takes it is over. So `false`
+    /// does not mean that [`take`](Injector::take) finds something;
+    /// [`has_ready`](Injector::has_ready) tells that.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -90,8 +88,8 @@ impl<V> Injector<V> {
         first >= end
     }
 
-    /// How many values there are, counted as in [`is_empty`](Injector::is_empty): two loads. While others push and take it
-    /// is a number between what was and what will be.
+    /// The number of values, counted as in [`is_empty`](Injector::is_empty). During pushes and
+    /// takes it lies between the numbers before and after.
     #[must_use]
     pub fn len(&self) -> usize {
         let (first, end) = self.bounds();
@@ -99,27 +97,23 @@ impl<V> Injector<V> {
         usize::try_from(values).unwrap_or(usize::MAX)
     }
 
-    /// Whether [`take`](Injector::take) would find a value: not before the first one is ready.
-    ///
-    /// This is the last look before falling asleep. It takes the lock if the queue is not empty, and waits while another
-    /// consumer is taking.
+    /// Whether [`take`](Injector::take) would find a value: the last look before falling asleep. If
+    /// the queue is not empty it takes the lock, and waits for other consumers.
     #[must_use]
     pub fn has_ready(&self) -> bool {
         !self.is_empty() && self.lock().is_ready()
     }
 
-    /// Hands values to `f`, from the first on, until it has enough or the next one is not ready; returns how many it was
-    /// handed, one that it put back included.
+    /// Hands values to `f` until it has enough or the next one is not ready; returns how many, one
+    /// that was put back included.
     ///
-    /// Never waits for a producer: a place that is claimed and has no value yet ends the run. Waits for another consumer,
-    /// whose `f` is running.
-    ///
-    /// `f` runs under the lock. It may push and ask for the length; it must not take from the same queue, which would wait
-    /// for itself.
+    /// It does not wait for a producer: a claimed place without a value ends the run. It waits for
+    /// other consumers, whose `f` runs under the lock. `f` may push and ask for the length; it must
+    /// not take from the same queue.
     ///
     /// # Panics
     ///
-    /// If `f` does. The value that it was handed is `f`'s to drop; all others stay, and the queue goes on working.
+    /// If `f` does. Its value is `f`'s to drop; all others stay, and the queue goes on working.
     pub fn take(&self, f: impl FnMut(V) -> Next<V>) -> usize {
         if self.is_empty() {
             return 0;
@@ -127,15 +121,15 @@ impl<V> Injector<V> {
         self.hand_out(self.lock(), f)
     }
 
-    /// [`take`](Injector::take), unless another consumer is just taking.
+    /// [`take`](Injector::take), unless another consumer is taking.
     ///
     /// # Errors
     ///
-    /// [`Contended`], if one is. Nothing was handed to `f`, and the queue may be empty or not.
+    /// [`Contended`], if one is. `f` was not called.
     ///
     /// # Panics
     ///
-    /// If `f` does, as in [`take`](Injector::take).
+    /// As for [`take`](Injector::take).
     pub fn try_take(&self, f: impl FnMut(V) -> Next<V>) -> Result<usize, Contended> {
         if self.is_empty() {
             return Ok(0);
@@ -148,7 +142,7 @@ impl<V> Injector<V> {
         Ok(self.hand_out(head, f))
     }
 
-    /// The lock. One that is poisoned is as good: an `f` that panicked did so between two values.
+    /// A poisoned lock is harmless, since `f` panics between two values.
     fn lock(&self) -> MutexGuard<'_, Head<V>> {
         self.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -173,19 +167,19 @@ impl<V> Injector<V> {
         run.taken
     }
 
-    /// The index of the first value that has not gone, and the one after the last.
+    /// The index of the first value, and the one after the last.
     ///
-    /// Of a value that was pushed before a fence after which this is asked, the end is not short; so if the first is not
-    /// below the end, that value has gone, however old the first is.
+    /// After a fence the end includes every value pushed before it; so if the first is not below
+    /// the end, those values have gone, however old the first is.
     #[inline]
     fn bounds(&self) -> (u64, u64) {
-        // Ordering: Relaxed. A number, nothing is read through it, and one that is too old errs towards values.
+        // Ordering: Relaxed. Only a number; an old one errs towards values.
         let first = self.first.load(Ordering::Relaxed);
         (first, self.tail.index())
     }
 }
 
-/// A run of values being handed out. Its end is published however it comes about.
+/// A run in progress, whose end is published by the drop.
 struct Run<'a, V> {
     head: MutexGuard<'a, Head<V>>,
     first: &'a AtomicU64,
@@ -195,7 +189,8 @@ struct Run<'a, V> {
 impl<V> Drop for Run<'_, V> {
     fn drop(&mut self) {
         if self.taken > 0 {
-            // Ordering: Relaxed. See `Injector::bounds`. Only the holder of the lock stores, so it never goes back.
+            // Ordering: Relaxed. See `Injector::bounds`. Only the holder of the lock stores, so it
+            // never goes back.
             self.first.store(self.head.first(), Ordering::Relaxed);
         }
     }
@@ -212,7 +207,7 @@ impl<V> Drop for Injector<V> {
     }
 }
 
-/// What is left in a queue that is dropped. If a value panics while it is dropped, the others are dropped none the less.
+/// The values of a dropped queue. If the drop of one panics, the others are still dropped.
 struct Rest<'a, V> {
     head: &'a mut Head<V>,
     spare: &'a Spare<V>,
@@ -223,8 +218,8 @@ impl<V> Drop for Rest<'_, V> {
         while let Some(value) = self.head.next(self.spare) {
             drop(value);
         }
-        // SAFETY: a push that has begun has ended, since it borrowed the queue. So all values were ready, and none is left;
-        // and the queue is gone after this.
+        // SAFETY: every push has ended, since it borrowed the queue. So all values were ready and
+        // none is left; the queue is not used after this.
         unsafe { self.head.free() };
     }
 }

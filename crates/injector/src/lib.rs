@@ -1,8 +1,5 @@
-//! An unbounded queue, first in first out, for many producers that push single values and consumers that take runs of them.
-//!
-//! It is made for the way into an executor. A producer pays for every single task, so its side is as short as it can be:
-//! one read-modify-write to claim a place, the value, and one store that says that the value is there. Consumers
-//! come for dozens at a time, so they may share a lock. Nobody of the one side writes what the other side reads all the time.
+#![doc = include_str!("../README.md")]
+//! # What is where
 //!
 //! ```text
 //!   producers                                              consumers
@@ -14,38 +11,26 @@
 //!                        └───────┘   └───────┘  └───────┘
 //! ```
 //!
-//! # What it promises
+//! # Sleeping over the queue
 //!
-//! - First in, first out, in the order in which places were claimed; so the values of one producer stay in order.
-//! - A consumer never waits for a producer: it takes what is ready, up to the first place whose producer is not done yet.
-//! - What a consumer puts back stays first, and counts.
-//!
-//! # Falling asleep over it
-//!
-//! A consumer that wants to sleep and a producer that may have to wake it each pass a `fence(SeqCst)`:
+//! A consumer that wants to sleep and a producer that may have to wake it each pass a
+//! `fence(SeqCst)`:
 //!
 //! ```text
 //!   producer                          consumer
 //!   push                              register as a sleeper
 //!   ── fence ──                       ── fence ──
-//!   is anybody registered?            has_ready, or is_empty?
+//!   is a sleeper registered?          has_ready, or is_empty?
 //! ```
 //!
-//! Whichever fence comes second, its side sees the other's write. If it is the consumer's, then `is_empty` says `false` until
-//! the value is taken. `has_ready` says `true` as well, unless a place before the value has been claimed by a producer that
-//! is not done yet; that producer has its fence still before it, so it will see the consumer, and its wake is for both values.
-//! Nothing is lost, then, by going to sleep over a value that is not ready, and a consumer that does so does not spin
-//! for a producer that has been interrupted.
+//! The side of the later fence sees the other's write. If it is the consumer's, `is_empty` returns
+//! `false` until the value is taken. `has_ready` returns `true`, unless an earlier place is claimed
+//! by a producer that has not finished; that producer's fence is still to come, so it sees the
+//! consumer, and its wake is for both values.
 //!
-//! The queue has no fence of its own: whoever never sleeps pays for none.
-//!
-//! A producer that is in a hurry can do without its fence, since a push is a sequentially consistent operation on the
-//! queue's index: then `is anybody registered?` has to be a `SeqCst` load, and the consumer has to ask
-//! `is_empty`, and to wait for the producer, not to sleep, if that says `false` while nothing is ready.
-//!
-//! # What it refuses to do
-//!
-//! It has no bound, no closing, no waiting, and no way to take one value from the middle.
+//! The queue itself has no fence. A producer may omit its own, since a push is sequentially
+//! consistent on the queue's index: then it must read the registration by a `SeqCst` load, and the
+//! consumer must ask `is_empty` and wait, not sleep, while a value is there and none is ready.
 #![deny(unsafe_op_in_unsafe_fn)]
 #![expect(
     unsafe_code,

@@ -1,11 +1,11 @@
-//! Emptied blocks, kept for whoever needs the next, so that a steady stream allocates nothing.
+//! Emptied blocks, kept for reuse, so that a steady stream allocates nothing.
 //!
-//! They lie in a ring of places. A keeper puts a block into the next place and frees what it finds there, if anything; a taker
-//! empties the next place, and allocates if it is empty. Blocks are handed over by exchanges alone. Where "next" is, either
-//! side may get wrong when others keep or take meanwhile: it costs an allocation, and the ring comes round.
+//! They lie in a ring of places. A keeper puts a block into the next place and frees the one that
+//! it finds there; a taker empties the next place, or allocates. Only exchanges move blocks. If
+//! "next" is wrong because of a race, it costs an allocation.
 //!
-//! The ring holds [`BYTES`], not one block. Allocators give the memory of a drained backlog back to the system, and a fault for
-//! each page of the next backlog costs more than all its pushes.
+//! The ring holds [`BYTES`], not one block: allocators return the memory of a drained backlog, and
+//! the page faults of the next one cost more than its pushes.
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -13,13 +13,13 @@ use std::sync::atomic::Ordering;
 use crate::block::{Block, BlockRef};
 use crate::sync::{AtomicPtr, AtomicU64};
 
-/// How much memory may lie idle, in blocks that are kept.
+/// Most memory in kept blocks.
 const BYTES: usize = 256 << 10;
 
-/// Places of a ring, if blocks are small enough. One in the models.
+/// Places for small blocks. One in the models.
 const PLACES_MAX: usize = if cfg!(windlass_loom) { 1 } else { 128 };
 
-/// Places for blocks that are nobody's.
+/// A ring of places for blocks.
 pub(crate) struct Spare<V> {
     places: [AtomicPtr<Block<V>>; PLACES_MAX],
     keep_next: AtomicU64,
@@ -27,7 +27,7 @@ pub(crate) struct Spare<V> {
 }
 
 impl<V> Spare<V> {
-    /// How many places are used.
+    /// The number of places in use.
     const PLACES: u64 = {
         let fit = BYTES / size_of::<Block<V>>();
         if fit < 1 {
@@ -60,22 +60,23 @@ impl<V> Spare<V> {
         }
     }
 
-    /// Keeps `block`, and frees the one whose place it takes.
+    /// Keeps `block`, and frees the one in its place.
     ///
     /// # Safety
     ///
-    /// The block is the caller's alone: all that others did with it happens before.
+    /// The block is the caller's alone, and all other accesses to it happen before.
     pub(crate) unsafe fn keep(&self, block: BlockRef<V>) {
         // SAFETY: given by the caller.
         unsafe { block.pass_on() };
         // Ordering: Relaxed, both. Where to put it; the exchange decides.
         let next = self.keep_next.load(Ordering::Relaxed);
         self.keep_next.store(next.wrapping_add(1), Ordering::Relaxed);
-        // Ordering: AcqRel. Edge `injector/spare`: Release, pairs with the Acquire in `take_from` and with this one. Whoever
-        // gets the block sees that all its values have been moved out.
+        // Ordering: AcqRel. Edge `injector/spare`: Release, pairs with the Acquire in `take_from`
+        // and with this one. The next owner of the block sees that all its values have been moved
+        // out.
         let before = self.place(next).swap(block.as_ptr(), Ordering::AcqRel);
         if let Some(before) = BlockRef::from_ptr(before) {
-            // SAFETY: the exchange gave it to us alone, with all that happened to it.
+            // SAFETY: the exchange gave it to this thread alone, with all that happened to it.
             unsafe { before.free() };
         }
     }
@@ -88,13 +89,12 @@ impl<V> Spare<V> {
 impl<V> Drop for Spare<V> {
     fn drop(&mut self) {
         for block in self.places.iter().filter_map(take_from) {
-            // SAFETY: the exchange gave it to us alone, with all that happened to it.
+            // SAFETY: the exchange gave it to this thread alone, with all that happened to it.
             unsafe { block.free() };
         }
     }
 }
 
-/// Empties a place.
 fn take_from<V>(place: &AtomicPtr<Block<V>>) -> Option<BlockRef<V>> {
     // Ordering: Acquire. Edge `injector/spare`: pairs with the AcqRel in `Spare::keep`.
     BlockRef::from_ptr(place.swap(ptr::null_mut(), Ordering::Acquire))

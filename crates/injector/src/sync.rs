@@ -1,7 +1,8 @@
-//! What the queue is made of: the machine's atomics, cells and lock, or loom's in the models.
+//! The machine's atomics, cells and lock, or loom's in the models.
 //!
-//! [`Lifetime`] is for the models alone. Loom sees races on cells, but not that memory is freed too early; so a block has
-//! a cell that everybody who touches the block reads, and that is written when the block changes its owner.
+//! [`Lifetime`] is for the models alone. Loom sees races on cells, but no memory that is freed too
+//! early; so a block has a cell that is read with each access to the block and written when its
+//! owner changes.
 
 #[cfg(not(windlass_loom))]
 pub(crate) use self::machine::{
@@ -59,7 +60,7 @@ mod model {
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
 
-    /// Lets the others run: only they can end the wait.
+    /// Lets other threads run, since only they can end the wait.
     pub(crate) struct Backoff;
 
     impl Backoff {
@@ -67,7 +68,7 @@ mod model {
             Backoff
         }
 
-        /// After a lost race. Somebody else has got on, so there is nothing to wait for.
+        /// After a lost race, which needs no wait.
         pub(crate) fn spin(&self) {}
 
         pub(crate) fn snooze(&self) {
@@ -75,13 +76,14 @@ mod model {
         }
     }
 
-    /// Stands for the sequential consistency of the operation before it, which loom takes for acquiring and releasing only.
+    /// Stands for the sequential consistency of the operation before it, which loom takes for
+    /// AcqRel.
     pub(crate) fn total_order() {
         // Ordering: SeqCst fence. Edge `sleep/claim`.
         loom::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
     }
 
-    /// Finds who touches a block that may have another owner by then, and blocks that are never freed.
+    /// Finds accesses to a block that may have another owner, and blocks that are never freed.
     pub(crate) struct Lifetime {
         owner: UnsafeCell<()>,
         _freed: loom::alloc::Track<()>,
@@ -95,12 +97,12 @@ mod model {
             }
         }
 
-        /// Somebody is about to touch the block.
+        /// An access to the block follows.
         pub(crate) fn touch(&self) {
             self.owner.with(|_| ());
         }
 
-        /// The block is nobody else's any more.
+        /// The block has no other user any more.
         pub(crate) fn pass_on(&self) {
             self.owner.with_mut(|_| ());
         }

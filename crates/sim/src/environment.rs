@@ -109,12 +109,12 @@ pub(crate) fn weigh_down<T>(ports: &SimPorts<'_, T>) {
             Ok(()) => {}
             // Other actors have added to it in between.
             Err(Refused::CountOverflow) => continue,
-            Err(Refused::GateClosed) => return,
+            Err(Refused::Closed) => return,
         }
         ports.handle.with(|world| world.weighed(true));
         pause(&ports.handle);
         ports.handle.with(|world| world.environment_call(true));
-        scheduler.settle(ports, weight);
+        scheduler.release(ports, weight);
         ports.handle.with(|world| {
             world.weighed(false);
             world.environment_call(false);

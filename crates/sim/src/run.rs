@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use executor_core::{
-    IdleAction, IdleHooks, IdleRound, Nap, TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker,
+    IdleAction, IdleHooks, IdleRound, Park, TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker,
 };
 
 use crate::actor::{ActorKind, Actors};
@@ -175,7 +175,7 @@ struct AsleepAtFirst {
 impl IdleHooks for AsleepAtFirst {
     fn on_idle(&mut self, round: IdleRound) -> IdleAction {
         if self.asleep {
-            IdleAction::Park(Nap::default())
+            IdleAction::Park(Park::default())
         } else {
             self.idle.on_idle(round)
         }
@@ -220,7 +220,7 @@ fn judge_counters<T, S>(world: &World, left: &[Gone<T, S>]) -> Result<(), Violat
     let counters = [
         ("executed", metrics.executed(), ran + panicked + dropped),
         ("panicked", metrics.panicked, panicked),
-        ("handed_back", metrics.handed_back, handed_back),
+        ("handed_back", metrics.returned, handed_back),
         ("spawned", metrics.spawned, spawned),
     ];
     for (name, counted, seen) in counters {

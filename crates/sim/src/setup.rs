@@ -139,7 +139,7 @@ impl Setup {
             }),
             ("private", |config| config.private_tasks as u128),
             ("short_ns", |config| config.short_task.as_nanos()),
-            ("hoard", |config| config.hoard_threshold.into()),
+            ("hoard", |config| config.wake_threshold.into()),
         ];
         let settings = settings.map(|(name, of)| (name, of(config), of(&default.config)));
         let others: [(&str, u128, u128); 3] = [
@@ -182,7 +182,7 @@ impl Setup {
             park_timeout: timeout_ns.filter(|&ns| ns > 0).map(Duration::from_nanos),
             private_tasks: fields.take("private")?.unwrap_or(default.config.private_tasks),
             short_task: (fields.take("short_ns")?).map_or(default.config.short_task, Duration::from_nanos),
-            hoard_threshold: fields.take("hoard")?.unwrap_or(default.config.hoard_threshold),
+            wake_threshold: fields.take("hoard")?.unwrap_or(default.config.wake_threshold),
             on_panic: match isolate {
                 Some(true) => OnPanic::Isolate,
                 Some(false) | None => default.config.on_panic,
@@ -226,7 +226,7 @@ mod tests {
                 park_timeout: Some(Duration::from_micros(200)),
                 private_tasks: 5,
                 short_task: Duration::ZERO,
-                hoard_threshold: 2,
+                wake_threshold: 2,
                 on_panic: OnPanic::Isolate,
                 ..ExecutorConfig::default()
             },
@@ -263,7 +263,7 @@ mod tests {
             ("workers=x", "workers=x"),
             ("cores=0", "`cores` is 0"),
             ("private=257", "`private_tasks` is 257"),
-            ("hoard=0", "`hoard_threshold` is 0"),
+            ("hoard=0", "`wake_threshold` is 0"),
             ("end=never", "end"),
         ] {
             let mut fields: Fields = text.parse().expect("it is well formed");

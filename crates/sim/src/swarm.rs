@@ -332,7 +332,7 @@ fn draw_setup(dice: &mut Dice) -> Setup {
         private_tasks: one_of(dice, &[0, 1, 2, 5, 256, 256]) as usize,
         // Nothing is short, most is, everything is.
         short_task: Duration::from_nanos(one_of(dice, &[0, 1_000, 1_000, 1_000_000_000]).into()),
-        hoard_threshold: one_of(dice, &[1, 2, 5, 32]),
+        wake_threshold: one_of(dice, &[1, 2, 5, 32]),
         cores: (dice.below(4) == 0).then(|| 1 + dice.below(workers)),
         on_panic: [OnPanic::Stop, OnPanic::Stop, OnPanic::Isolate][dice.below(3)],
         ..ExecutorConfig::default()

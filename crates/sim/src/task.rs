@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use executor_core::ports::Faults;
 use executor_core::{
-    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Rest, Spawner, TaskCtx, TraceHooks, WorkerCtxLike,
-    WorkerMetricsLocal,
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Rest, TaskCtx, TraceHooks, WorkerCtxLike,
+    WorkerMetricsLocal, WorkerState,
 };
 
 use crate::coverage::CoveragePoint;
@@ -26,7 +26,7 @@ use crate::world::World;
 /// The context of a running task: a [`TaskCtx`](executor_core::TaskCtx), so that a generic runner
 /// works here and on threads, plus virtual time.
 pub struct SimCtx<'y, T, S> {
-    spawner: Spawner<Tracked<T>, SimPorts<'y, T>>,
+    state: WorkerState<Tracked<T>, SimPorts<'y, T>>,
     scratch: S,
     metrics: WorkerMetricsLocal,
 }
@@ -34,7 +34,7 @@ pub struct SimCtx<'y, T, S> {
 impl<'y, T, S> SimCtx<'y, T, S> {
     pub(crate) fn new(worker: usize, ports: SimPorts<'y, T>, scratch: S) -> Self {
         Self {
-            spawner: Spawner::new(worker, ports),
+            state: WorkerState::new(worker, ports),
             scratch,
             metrics: WorkerMetricsLocal::default(),
         }
@@ -43,7 +43,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     /// Takes `cost_ns` of virtual time, in which others may go.
     pub fn work(&mut self, cost_ns: u64) {
         self.maybe_panic(Fault::PanicInside);
-        self.spawner.ports().handle.work(cost_ns);
+        self.state.ports().handle.work(cost_ns);
         self.with(World::task_acted);
     }
 
@@ -87,7 +87,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 
     pub(crate) fn ports(&self) -> &SimPorts<'y, T> {
-        self.spawner.ports()
+        self.state.ports()
     }
 
     pub(crate) fn run_task(&mut self, Tracked { id, task, .. }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
@@ -99,7 +99,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 
     pub(crate) fn into_parts(mut self) -> (S, WorkerMetricsLocal, Vec<Tracked<T>>) {
-        let handed_back = self.spawner.take_handed_back();
+        let handed_back = self.state.take_returned();
         (self.scratch, self.metrics, handed_back)
     }
 
@@ -110,14 +110,14 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 
     fn with<R>(&self, f: impl FnOnce(&mut World, usize) -> R) -> R {
-        let handle = &self.spawner.ports().handle;
+        let handle = &self.state.ports().handle;
         handle.with(|world| f(world, handle.actor()))
     }
 }
 
 impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     fn worker_id(&self) -> usize {
-        self.spawner.worker_id()
+        self.state.worker_id()
     }
 
     fn scratch(&mut self) -> &mut S {
@@ -128,7 +128,7 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
         self.maybe_panic(Fault::PanicInside);
         let task = self.ports().track(task, Origin::Task);
         let id = task.id;
-        self.spawner.spawn_local(task);
+        self.state.spawn_local(task);
         self.with(|world, worker| world.spawned(worker, id));
         self.with(World::task_acted);
     }
@@ -136,24 +136,24 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     fn spawn_global(&mut self, task: T) {
         self.maybe_panic(Fault::PanicInside);
         let task = self.ports().track(task, Origin::Task);
-        self.spawner.spawn_global(task);
+        self.state.spawn_global(task);
         self.with(World::task_acted);
     }
 
     fn publish(&mut self) {
         self.maybe_panic(Fault::PanicInside);
         self.with(World::publishes);
-        self.spawner.publish();
+        self.state.publish();
         self.with(World::published);
     }
 
-    fn somebody_is_hungry(&mut self) -> bool {
+    fn has_idle_workers(&mut self) -> bool {
         self.maybe_panic(Fault::PanicInside);
-        self.spawner.somebody_is_hungry()
+        self.state.has_idle_workers()
     }
 
     fn access<R>(&mut self, what: &'static str, operation: impl FnOnce() -> R) -> R {
-        let handle = &self.spawner.ports().handle;
+        let handle = &self.state.ports().handle;
         handle.step();
         // Outside of the world, since it may panic.
         let result = operation();
@@ -167,7 +167,7 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
 
     fn wait_until(&mut self, what: &'static str, mut ready: impl FnMut() -> bool) -> bool {
         self.publish();
-        let handle = &self.spawner.ports().handle;
+        let handle = &self.state.ports().handle;
         let me = handle.actor();
         // Other tasks may wait for what this one did before it waits.
         handle.with(|world| world.task_acted(me));
@@ -193,24 +193,12 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
 impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
     type Ports = SimPorts<'y, T>;
 
-    fn spawner(&mut self) -> &mut Spawner<Tracked<T>, SimPorts<'y, T>> {
-        &mut self.spawner
-    }
-
-    fn worker_id(&self) -> usize {
-        self.spawner.worker_id()
-    }
-
-    fn scratch(&mut self) -> &mut S {
-        &mut self.scratch
+    fn state(&mut self) -> &mut WorkerState<Tracked<T>, SimPorts<'y, T>> {
+        &mut self.state
     }
 
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.with(|world, _| world.below(bound))
     }
 
     /// Reports to the oracles; the scratch value stays as the task left it.
@@ -227,7 +215,7 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
 impl<T, S> std::fmt::Debug for SimCtx<'_, T, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SimCtx")
-            .field("worker", &self.spawner.worker_id())
+            .field("worker", &self.state.worker_id())
             .finish_non_exhaustive()
     }
 }
@@ -270,7 +258,7 @@ impl<T> TraceHooks<Tracked<T>> for Hooks {
         let mut told_of_start = None;
         match event {
             ExecTraceEvent::TaskStart { tag, .. } => told_of_start = Some(tag),
-            ExecTraceEvent::HandedBack { tag } => self.world.borrow_mut().handed_back(self.worker, tag),
+            ExecTraceEvent::Returned { tag } => self.world.borrow_mut().handed_back(self.worker, tag),
             ExecTraceEvent::Awake { woken: false } => {
                 let mut world = self.world.borrow_mut();
                 if !world.is_done() {

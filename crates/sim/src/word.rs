@@ -72,7 +72,7 @@ mod tests {
     use std::cell::RefCell;
     use std::time::Duration;
 
-    use executor_core::Nap;
+    use executor_core::Park;
     use executor_core::ports::{Parking, Unpark, Waiting};
 
     use super::*;
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(note.take(), [Sleep]);
         scheduler
             .sleep()
-            .sleep(&note, 1, true, Nap::default(), || Some(()));
+            .sleep(&note, 1, true, Park::default(), || Some(()));
         assert_eq!(note.take(), [Stamps, Slot(1), Sleep, Slot(1)]);
         scheduler.close(&note);
         assert_eq!(note.take(), [State, Sleep, Slot(0), Slot(1)]);

@@ -315,7 +315,7 @@ impl World {
                 self.judge(verdict);
             }
             WordName::Sleep => {
-                let [before, after] = [before, after].map(SleepWord::of_value);
+                let [before, after] = [before, after].map(SleepWord::of);
                 let aborts = after.is_aborting() && !before.is_aborting();
                 if aborts && self.in_flight() > 0 {
                     self.coverage.hit(CoveragePoint::AbortedOverWork);

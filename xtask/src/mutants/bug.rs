@@ -94,7 +94,7 @@ pub(crate) const BUGS: &[Bug] = &[
         CORE,
         "m24_completion_relaxed",
         Layer::Loom,
-        Hint::Edge("state/settle"),
+        Hint::Edge("state/release"),
     ),
     bug(
         CORE,

@@ -1,12 +1,12 @@
 //! Atomic words and fences as a port.
 //!
-//! The words live apart from the handle that operates on them: a word is shared by everybody, a handle belongs
-//! to one worker or producer, and the simulator's handle knows which of them it has to suspend before the
-//! operation. On threads the handle is a unit type and every method inlines to one instruction.
+//! A word is shared; the handle that operates on it belongs to one party, which the simulator
+//! suspends before the operation. On threads the handle is a unit type and every method is one
+//! instruction.
 
 use std::sync::atomic::Ordering;
 
-/// One party's access to shared atomic words.
+/// One party's access to shared words.
 pub trait Memory {
     /// A shared word, of at least 32 bits.
     type Word;
@@ -17,14 +17,14 @@ pub trait Memory {
     /// Writes.
     fn store(&self, word: &Self::Word, value: usize, order: Ordering);
 
-    /// Reads, applies `fetch` and writes, as one operation; gives what was there before.
+    /// Applies `fetch` as one operation and returns the value before.
     fn fetch(&self, word: &Self::Word, fetch: Fetch, order: Ordering) -> usize;
 
-    /// Writes `new` if the word is `current`, as one operation; it does not fail spuriously.
+    /// Writes `new` if the word is `current`, as one operation that does not fail spuriously.
     ///
     /// # Errors
     ///
-    /// What the word was instead. The failed read is relaxed.
+    /// The other value of the word, from a relaxed read.
     fn compare_exchange(
         &self,
         word: &Self::Word,
@@ -44,14 +44,14 @@ pub enum Fetch {
     Add(usize),
     /// Subtracts.
     Sub(usize),
-    /// Clears the bits that are not in the mask.
+    /// Clears the bits outside of the mask.
     And(usize),
     /// Sets bits.
     Or(usize),
 }
 
 impl Fetch {
-    /// The word after, from the word before.
+    /// The value after, from the value before.
     #[must_use]
     pub fn apply(self, before: usize) -> usize {
         match self {
@@ -99,7 +99,7 @@ impl<M: Memory> Memory for &M {
     }
 }
 
-/// Implements [`Memory`](crate::ports::Memory) for a party whose access to memory is another handle's.
+/// Implements [`Memory`] for a party that has another handle.
 ///
 /// ```
 /// use executor_core::ports::{Native, NativeWord};
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// The simulator's words are changed by `apply`, the threads' by the machine.
+        /// The simulator changes words by `apply`, threads by machine instructions.
         #[test]
         fn the_machine_changes_a_word_as_it_is_written_down(start in any::<usize>(), fetches in prop::collection::vec(fetch(), 0..20)) {
             let order = Ordering::Relaxed;

@@ -7,7 +7,7 @@ use super::memory::{Fetch, Memory};
 /// A word of the machine's memory.
 pub type NativeWord = AtomicUsize;
 
-/// Access to [`NativeWord`]s: a unit type, since threads need no handle.
+/// Access to [`NativeWord`]s; threads need no state for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 
@@ -42,7 +42,7 @@ impl Memory for Native {
         new: usize,
         order: Ordering,
     ) -> Result<usize, usize> {
-        // Ordering: Relaxed on failure, as the port promises: every caller retries or gives up on the value.
+        // Ordering: Relaxed on failure, as the port promises.
         word.compare_exchange(current, new, order, Ordering::Relaxed)
     }
 

@@ -1,18 +1,18 @@
-//! Sleeping, waking, waiting a moment, and what to do with a panic.
+//! Parking, waking, short waits, and the payload of a panic.
 
 use std::any::Any;
 use std::time::Duration;
 
 /// Waking others.
 pub trait Unpark {
-    /// Lets `worker` return from [`Parking::park`], now or the next time it parks.
+    /// Makes `worker` return from [`Parking::park`], now or the next time that it parks.
     fn unpark(&self, worker: usize);
 
-    /// Lets those who wait for the count to reach zero, or for the end, look again.
+    /// Wakes the threads that wait for an idle executor or its end.
     fn signal_waiters(&self);
 }
 
-/// Somebody's means of waking may be used through a reference.
+/// A reference to a waker serves as well.
 impl<P: Unpark> Unpark for &P {
     fn unpark(&self, worker: usize) {
         (**self).unpark(worker);
@@ -25,44 +25,54 @@ impl<P: Unpark> Unpark for &P {
 
 /// A worker's own pauses.
 pub trait Parking {
-    /// Blocks until unparked or until the timeout. May return for no reason.
+    /// Blocks until unparked or until the timeout. It may return spuriously.
     fn park(&self, timeout: Option<Duration>);
 
-    /// Waits for so many instants on the core, or until somebody has unparked this worker: then the next park returns at once.
-    fn doze(&self, _instants: u32) {}
+    /// Waits on the core for `spins` spins, or until a waker has unparked this worker: then the
+    /// next park returns at once.
+    fn spin_before_park(&self, _spins: u32) {}
 
-    /// How long ago somebody had unparked this worker when its last park returned. Each park's is told once; zero if it is not
-    /// known.
+    /// The time from the unpark to the return of the last park; zero if unknown, or if asked again.
     fn take_wake_delay(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Waits for so many instants, on the core.
+    /// Waits on the core for `times` spins of some 10 ns.
     fn spin(&self, times: u32);
 
-    /// Lets somebody else have the core.
+    /// Gives the core to another thread.
     fn yield_now(&self);
 }
 
-/// Where the payload of a panicked task goes.
+/// How to park.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Park {
+    /// Spins of some 10 ns before parking. A worker that is woken in that time runs at once, and
+    /// its waker makes no system call.
+    pub spin_before: u32,
+    /// How long to park; `None` until woken.
+    pub timeout: Option<Duration>,
+}
+
+/// The place for the payload of a panic.
 pub trait Faults {
-    /// Keeps the payload of a panic. The first one counts.
+    /// Keeps the payload if it is the first.
     fn record_panic(&self, payload: Box<dyn Any + Send>);
 }
 
-/// Blocking until something changes, for those who are not workers.
+/// Blocking for threads that are not workers, as an event count.
 ///
-/// An event count: whoever takes a ticket, looks, and then waits past that ticket, misses no signal that came
-/// after the ticket was taken.
+/// A thread that takes a ticket, checks its condition and then waits past the ticket misses no
+/// signal that came after the ticket.
 pub trait Waiting {
     /// The number of signals so far.
     fn ticket(&self) -> u64;
 
-    /// Blocks until [`Unpark::signal_waiters`] has been called after `ticket` was taken.
+    /// Blocks until [`Unpark::signal_waiters`] was called after `ticket` was taken.
     fn wait_past(&self, ticket: u64);
 }
 
-/// As above.
+/// A reference serves as well.
 impl<P: Waiting> Waiting for &P {
     fn ticket(&self) -> u64 {
         (**self).ticket()

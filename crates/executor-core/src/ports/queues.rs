@@ -1,21 +1,22 @@
-//! Where tasks wait: the injector, a worker's own queue, and the queues of others.
+//! The queues: the injector, a worker's own queue, and the queues of others.
 
 use arrayvec::ArrayVec;
 
-/// Handing tasks to the global injector, first in, first out.
+/// The producers' end of the injector, which is first in, first out.
 ///
-/// Each operation is sequentially consistent: in the order of all such operations and fences, what was handed over is in the injector
-/// before whatever the caller does next. So the publisher's steps of [`crate::sleep`] need no fence after it. It may
-/// take a moment until it can be taken; see [`Stealing::steal_injected`].
+/// Each operation is sequentially consistent: in the order of all such operations and fences, the
+/// task is in the injector before the caller's next operation. So the publisher's steps of
+/// [`crate::sleep`] need no fence after it. A consumer may have to wait until it can take the task;
+/// see [`Stealing::steal_injected`].
 pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);
 
-    /// Appends a batch, in its order, as one operation. It is not empty. Those who take need not take it as a whole.
+    /// Appends a batch that is not empty, in its order, as one operation. Consumers may take parts.
     fn inject_batch(&self, batch: Vec<T>);
 }
 
-/// The injector may be reached through a reference.
+/// A reference to the injector serves as well.
 impl<T, P: Inject<T>> Inject<T> for &P {
     #[inline]
     fn inject(&self, task: T) {
@@ -27,7 +28,7 @@ impl<T, P: Inject<T>> Inject<T> for &P {
     }
 }
 
-/// A worker's own public queue. Its owner works at one end, last in, first out; thieves take from the other.
+/// A worker's own public queue: last in, first out for its owner, first in, first out for thieves.
 pub trait LocalQueue<T> {
     /// Adds a task at the owner's end.
     fn push(&self, task: T);
@@ -35,40 +36,42 @@ pub trait LocalQueue<T> {
     /// Takes the task that was pushed last.
     fn pop(&self) -> Option<T>;
 
-    /// Whether the owner sees no task in it. Owner's knowledge only: a thief may just be taking the last one.
+    /// Whether the owner sees no task. A thief may be taking the last one.
     fn is_empty(&self) -> bool;
 }
 
-/// Taking tasks that are not one's own, oldest first, several at a time.
+/// The consumers' ends of the injector and of other workers' queues.
 pub trait Stealing<T> {
-    /// Takes some of the oldest tasks from the injector, at least one and at most `most`, and adds them to `run`, oldest first; there
-    /// is room for them. [`Steal::Retry`], and not `Empty`, if the oldest was handed over and cannot be taken yet.
+    /// Moves one to `most` of the oldest tasks from the injector to `run`, which has room.
+    /// [`Steal::Retry`] if the oldest cannot be taken yet.
     fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()>;
 
-    /// Whether the injector looks empty. What was there before a fence of the caller's is seen.
+    /// Whether the injector looks empty. It sees what was pushed before a fence of the caller.
     fn injector_is_empty(&self) -> bool;
 
-    /// Whether the public queue of the worker `victim` looks empty. As above.
+    /// Whether the queue of the worker `victim` looks empty. It sees what was pushed before a fence
+    /// of the caller.
     fn victim_is_empty(&self, victim: usize) -> bool;
 
-    /// Takes about half of what the worker `victim` has: one task is returned, the rest goes to the own queue.
+    /// Takes about half of the tasks of `victim`: returns one and moves the others to the own
+    /// queue.
     fn steal_from(&self, victim: usize) -> Steal<T>;
 }
 
-/// Most tasks that are taken from the injector at once.
+/// Most tasks that leave the injector together.
 pub const RUN_MAX: usize = 32;
 
 /// Tasks that leave the injector together.
 pub type Run<T> = ArrayVec<T, RUN_MAX>;
 
-/// What an attempt to take came to.
+/// The result of an attempt to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steal<T> {
-    /// There was nothing.
+    /// The queue was empty.
     Empty,
     /// A task; more may have gone to the own queue.
     Task(T),
-    /// Somebody else was quicker and the queue may hold more. It says nothing about emptiness, so it must be
-    /// tried again before "no work" may be concluded.
+    /// Another party was quicker, or has not finished its push. The queue may hold more, so the
+    /// caller must try again before it concludes that there is no work.
     Retry,
 }

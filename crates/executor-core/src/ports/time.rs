@@ -1,7 +1,7 @@
-//! Time, for policies that cannot do without it.
+//! Time, for policies that need it.
 
 /// A clock.
 pub trait Clock {
-    /// Nanoseconds since some fixed moment. It never goes backwards.
+    /// Nanoseconds since a fixed moment. It never goes backwards.
     fn now_ns(&self) -> u64;
 }

@@ -1,4 +1,4 @@
-//! What is written down of a run: events, and the few bits that each takes.
+//! The events of a recorded run and their encoding in a few bits.
 //!
 //! ```text
 //!   63      57                           13          5       0
@@ -7,8 +7,9 @@
 //!  └─────────┴────────────────────────────┴───────────┴───────┘
 //! ```
 //!
-//! The start of a task is the commonest event of all. Its eight bits of extra hold how many tasks its worker has spawned since the
-//! last event, and it says that the task before it is over; so a task that stays on its worker takes one word.
+//! The commonest event is the start of a task. Its extra bits hold how many tasks its worker has
+//! spawned since the last event, and it implies the end of the task before; so a task that stays on
+//! its worker takes one word.
 
 use std::fmt;
 
@@ -23,19 +24,18 @@ pub const PARTIES_MAX: usize = 1 << PARTY_BITS;
 const EXTRA_SHIFT: u32 = 5;
 const TASK_SHIFT: u32 = 13;
 const KIND_MASK: u64 = (1 << EXTRA_SHIFT) - 1;
-/// The most that the extra bits hold.
 pub(super) const EXTRA_MAX: u32 = 0xff;
 
 const NUMBER_BITS: u32 = 32;
 const MOVES_SHIFT: u32 = NUMBER_BITS + PARTY_BITS;
-/// What is left of a word above the task.
+/// Bits above the task.
 const MOVES_BITS: u32 = u64::BITS - TASK_SHIFT - MOVES_SHIFT;
 const MOVES_MASK: u64 = (1 << MOVES_BITS) - 1;
-/// Where the code of a word stands, in place of a party.
+/// Position of a word's code, in place of the party.
 const WORD_SHIFT: u32 = TASK_SHIFT + NUMBER_BITS;
 
-/// A task's number: who brought it into the world, and how many that party had brought before; and how many times it has been put
-/// into a queue since, so that of two who took it one is known to have been the first.
+/// A task's number: the party that spawned it, a number within that party, and how often the task
+/// was put into a queue since, which orders two parties that took it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskId(u64);
 
@@ -55,7 +55,7 @@ impl TaskId {
         Self(self.0 & !(MOVES_MASK << MOVES_SHIFT) | moves << MOVES_SHIFT)
     }
 
-    /// How many times it has been put into a queue, modulo 128.
+    /// How often it was put into a queue, modulo 128.
     #[must_use]
     #[inline]
     pub fn moves(self) -> u8 {
@@ -69,13 +69,13 @@ impl TaskId {
         Self(self.0 & !numbers | (self.0 + 1) & numbers)
     }
 
-    /// Who brought it into the world.
+    /// The party that spawned it.
     #[must_use]
     pub fn party(self) -> usize {
         (self.0 >> NUMBER_BITS) as usize & (PARTIES_MAX - 1)
     }
 
-    /// How many tasks the party had brought into the world before.
+    /// How many tasks the party had spawned before.
     #[must_use]
     pub fn number(self) -> u32 {
         self.0 as u32
@@ -94,16 +94,16 @@ impl fmt::Debug for TaskId {
     }
 }
 
-/// Something that a party did.
+/// One event of a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// So many calls of `spawn` have returned: the next tasks of this worker by number. Those that no queue has seen by then it
-    /// keeps to itself.
+    /// Calls of `spawn` have returned, for the next tasks of this worker by number. Those that no
+    /// queue has received are private.
     Spawned {
-        /// How many.
+        /// The number of calls.
         tasks: u32,
     },
-    /// The worker starts a task, wherever it had it from.
+    /// The worker starts a task.
     Started {
         /// The task.
         task: TaskId,
@@ -112,8 +112,8 @@ pub enum Event {
     Ended,
     /// The task that runs has panicked.
     Panicked,
-    /// The worker has taken a task while aborting, and hands it back.
-    HandedBack {
+    /// The worker has taken a task during an abort and returns it.
+    Returned {
         /// The task.
         task: TaskId,
     },
@@ -127,72 +127,73 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
-    /// A worker takes from the injector; the first task is in its hand, the `more` come next, each as an [`Event::OfRun`].
+    /// A worker takes a run from the injector. The tasks after the first follow as
+    /// [`Event::OfRun`].
     TookInjected {
-        /// The first.
+        /// The first task.
         task: TaskId,
-        /// How many more.
+        /// The number of the others.
         more: u32,
     },
-    /// One of those that were taken together with the first.
+    /// A task that was taken behind the first of a run.
     OfRun {
         /// The task.
         task: TaskId,
     },
-    /// A worker looked at the injector, and found nothing.
+    /// A worker found the injector empty.
     InjectorEmpty,
-    /// A worker has stolen a task, and perhaps others that it found in its own queue afterwards.
+    /// A worker has stolen a task, and perhaps others that are in its own queue now.
     Stole {
-        /// The one that is in its hand.
+        /// The task that it runs.
         task: TaskId,
-        /// From whom.
+        /// The worker that it was stolen from.
         victim: u32,
     },
     /// A worker parks.
     Parked,
-    /// It is back.
+    /// A worker returns from parking.
     Awoke,
-    /// Somebody unparks a worker.
+    /// A party unparks a worker.
     Unparked {
-        /// Whom.
+        /// The worker.
         worker: u32,
     },
     /// A worker leaves.
     Left,
-    /// A word was changed, and this was its change number `version`, from 0.
+    /// A word was changed.
     Changed {
-        /// Which word.
+        /// The word.
         word: WordName,
-        /// How many changes came before.
+        /// The number of changes before.
         version: u32,
         /// Its value before.
         before: u32,
         /// Its value after.
         after: u32,
     },
-    /// A word was read, and it was another one than when this party last saw it.
+    /// A word was read and differed from what this party saw last.
     Read {
-        /// Which word.
+        /// The word.
         word: WordName,
-        /// How many changes the value has come from.
+        /// The number of changes before.
         version: u32,
         /// The value.
         value: u32,
     },
-    /// Somebody outside has handed over what it was let in with, and woken whom it had to.
+    /// A party outside has handed over its accepted tasks and done its wakes.
     HandedOver,
-    /// The gate refused somebody outside so many of its next tasks by number.
+    /// A party outside was rejected, for its next tasks by number.
     Refused {
-        /// How many.
+        /// The number of tasks.
         tasks: u32,
     },
-    /// Somebody outside waited until nothing was in flight, and that is over.
+    /// A party outside waited until nothing was in flight.
     Idle,
-    /// Somebody outside has waited for too long, and has ended the run by force.
+    /// A party outside has waited too long and has ended the run by force.
     GaveUp,
 }
 
-/// How an event begins.
+/// The first bits of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Kind {
@@ -200,7 +201,7 @@ pub(super) enum Kind {
     Spawned,
     Ended,
     Panicked,
-    HandedBack,
+    Returned,
     Pushed,
     Injected,
     InjectedInRow,
@@ -227,7 +228,7 @@ impl Kind {
         Self::Spawned,
         Self::Ended,
         Self::Panicked,
-        Self::HandedBack,
+        Self::Returned,
         Self::Pushed,
         Self::Injected,
         Self::InjectedInRow,
@@ -248,7 +249,7 @@ impl Kind {
         Self::GaveUp,
     ];
 
-    /// A word that says only this.
+    /// A word without a value.
     #[inline]
     pub(super) fn plain(self) -> u64 {
         self as u64
@@ -260,28 +261,27 @@ impl Kind {
         self as u64 | u64::from(number) << TASK_SHIFT
     }
 
-    /// A word with a task and something extra.
+    /// A word with a task and the extra bits.
     #[inline]
     pub(super) fn of_task(self, task: TaskId, extra: u32) -> u64 {
         debug_assert!(extra <= EXTRA_MAX, "it has eight bits");
         self as u64 | u64::from(extra) << EXTRA_SHIFT | task.0 << TASK_SHIFT
     }
 
-    /// The first word of what concerns a word. It takes the place of a task: the word as the party, the version as the number.
+    /// The first word of a word's event: its code in place of the party, its version as the number.
     #[inline]
     pub(super) fn of_word(self, word: WordName, version: u32) -> u64 {
-        // A slot's number may be larger than a party's; there is room for it above.
+        // A slot's code may be larger than a party; there is room above.
         self as u64 | u64::from(word.code()) << WORD_SHIFT | u64::from(version) << TASK_SHIFT
     }
 }
 
-/// Events out of the words that a log has written.
+/// Decodes the words of a log.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     words: std::slice::Iter<'a, u64>,
-    /// Whether a task has started and not ended.
     running: bool,
-    /// What one entry still stands for.
+    /// What the last word still implies.
     rest: Rest,
 }
 
@@ -303,7 +303,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// A task starts; the one before it is over.
+    /// A task starts, and the one before has ended.
     fn start(&mut self, task: TaskId) -> Event {
         if self.running {
             self.running = false;
@@ -324,7 +324,7 @@ impl<'a> Events<'a> {
 impl Iterator for Events<'_> {
     type Item = Event;
 
-    /// The next event. A log that was cut off in the middle of one ends there.
+    /// The next event. A truncated log ends here.
     #[inline]
     fn next(&mut self) -> Option<Event> {
         match self.rest {
@@ -366,7 +366,7 @@ impl Iterator for Events<'_> {
                 self.running = false;
                 Event::Panicked
             }
-            Kind::HandedBack => Event::HandedBack { task },
+            Kind::Returned => Event::Returned { task },
             Kind::Pushed => Event::Pushed { task },
             Kind::Injected => Event::Injected { task },
             Kind::InjectedAndOver => {
@@ -412,14 +412,14 @@ impl Iterator for Events<'_> {
 }
 
 impl Event {
-    /// Writes the event as it is, with nothing left to be understood.
+    /// Writes the event in full, with nothing implied.
     pub(super) fn write(self, words: &mut Vec<u64>) {
         match self {
             Self::Spawned { tasks } => words.push(Kind::Spawned.of_number(tasks)),
             Self::Started { task } => words.push(Kind::Started.of_task(task, 0)),
             Self::Ended => words.push(Kind::Ended.plain()),
             Self::Panicked => words.push(Kind::Panicked.plain()),
-            Self::HandedBack { task } => words.push(Kind::HandedBack.of_task(task, 0)),
+            Self::Returned { task } => words.push(Kind::Returned.of_task(task, 0)),
             Self::Pushed { task } => words.push(Kind::Pushed.of_task(task, 0)),
             Self::Injected { task } => words.push(Kind::Injected.of_task(task, 0)),
             Self::TookInjected { task, more } => words.push(Kind::TookInjected.of_task(task, more)),
@@ -471,7 +471,7 @@ mod tests {
             Event::Started { task },
             Event::Ended,
             Event::Panicked,
-            Event::HandedBack { task },
+            Event::Returned { task },
             Event::Pushed { task },
             Event::Injected { task },
             Event::TookInjected { task, more: 31 },

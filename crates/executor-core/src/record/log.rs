@@ -1,36 +1,36 @@
-//! One party's log: memory of its own, and what need not be written because the next event says it.
+//! One party's log. It leaves out what the next event implies.
 
 use std::cell::{Cell, RefCell};
 
 use super::event::{EXTRA_MAX, Event, Kind, TaskId};
 use super::word::{Stamped, WordName};
 
-/// What one party does, as it does it. Nobody else touches it until the party hands it over.
+/// The log of one party, in its own memory.
 ///
-/// Three things are held back until something else happens: how many tasks were spawned, that a task has ended, and that a task
-/// went into the injector. Mostly the next event is one that includes them.
+/// It holds back three things, since mostly the next event includes them: spawned tasks, the end of
+/// a task, and a push into the injector.
 #[derive(Debug)]
 pub struct Log {
     party: u32,
     words: RefCell<Vec<u64>>,
-    /// Tasks that the party has brought into the world, and of how many the log knows.
+    /// Tasks that the party has spawned, and those that the log has recorded.
     numbered: Cell<u32>,
     told: Cell<u32>,
     running: Cell<bool>,
-    /// What runs no longer, and the log does not know it.
+    /// A task's end that is held back.
     ended: Cell<bool>,
-    /// A task that is in the injector, and the log does not know it.
+    /// A push into the injector that is held back.
     injected: Cell<Option<TaskId>>,
-    /// Whether the party is outside and hands something over.
+    /// Whether a party outside is handing over.
     handing_over: Cell<bool>,
-    /// How far the log was at the last look at an empty injector.
+    /// Length of the log at the last empty injector.
     empty_at: Cell<usize>,
     state_seen: Cell<u32>,
     sleep_seen: Cell<u32>,
     slot_seen: Cell<u32>,
 }
 
-/// What a party hands over of its log.
+/// The content of a log.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     pub(super) party: usize,
@@ -39,16 +39,16 @@ pub(super) struct Written {
 }
 
 impl Log {
-    /// The log of party number `party`, with memory for so many entries, touched, so that what is recorded does not wait for the
-    /// operating system. It grows when that is used up.
+    /// The log of party `party`, with touched memory for `entries` entries, so that recording does
+    /// not wait for the operating system. It grows beyond that.
     ///
     /// # Panics
     ///
-    /// If the party's number is not below [`PARTIES_MAX`](super::PARTIES_MAX).
+    /// If `party` is not below [`PARTIES_MAX`](super::PARTIES_MAX).
     #[must_use]
     pub fn new(party: usize, entries: usize) -> Self {
         assert!(
-            party < super::PARTIES_MAX,
+            party < super::event::PARTIES_MAX,
             "party {party} has no room in a task's number"
         );
         let mut words = vec![u64::MAX; entries];
@@ -69,14 +69,14 @@ impl Log {
         }
     }
 
-    /// The number of the task that the party is about to bring into the world.
+    /// The number of the task that the party is about to spawn.
     #[inline]
     #[must_use]
     pub fn next_task(&self) -> TaskId {
         TaskId::new(self.party, self.numbered.get())
     }
 
-    /// That task is spawned: it is in a queue, and the log knows it, or the worker keeps it to itself.
+    /// That task is spawned, into a recorded queue or privately.
     #[inline]
     pub fn spawned(&self) {
         self.numbered.set(self.numbered.get() + 1);
@@ -102,7 +102,7 @@ impl Log {
         self.ended.set(true);
     }
 
-    /// A panic came up from here: that of the task that runs, if one does.
+    /// The running task, or a hook, has panicked.
     pub fn panicked(&self) {
         if self.running.get() && !self.ended.get() {
             self.event(Event::Panicked);
@@ -110,13 +110,13 @@ impl Log {
         }
     }
 
-    /// Anything else.
+    /// Records any other event.
     pub fn event(&self, event: Event) {
         self.flush();
         event.write(&mut self.words.borrow_mut());
     }
 
-    /// Somebody outside begins to hand over so many tasks: the number of the first.
+    /// A party outside begins to hand over `tasks` tasks. Returns the first number.
     #[must_use]
     pub fn begin_hand_over(&self, tasks: u32) -> TaskId {
         let first = self.next_task();
@@ -126,7 +126,7 @@ impl Log {
         first
     }
 
-    /// It has handed them over.
+    /// The party outside is done.
     #[inline]
     pub fn handed_over(&self) {
         self.handing_over.set(false);
@@ -139,8 +139,7 @@ impl Log {
         }
     }
 
-    /// The look at the injector found nothing. It is written down once, however often the party looks, until something else
-    /// happens.
+    /// The injector was empty. Recorded once until the next event.
     pub(super) fn injector_empty(&self) {
         self.flush();
         let at = self.words.borrow().len();
@@ -155,12 +154,12 @@ impl Log {
         if self.handing_over.get() {
             self.injected.set(Some(task));
         } else {
-            // A worker's next entry may be the start of a task, which says nothing of this.
+            // A worker's next entry may be the start of a task, which does not imply this.
             self.event(Event::Injected { task });
         }
     }
 
-    /// A batch goes into the injector, whatever its tasks are.
+    /// A batch goes into the injector.
     pub(super) fn injected_batch(&self, tasks: impl ExactSizeIterator<Item = TaskId> + Clone) {
         self.flush();
         let mut words = self.words.borrow_mut();
@@ -175,7 +174,7 @@ impl Log {
         }
     }
 
-    /// The party has read a word. What it knew already is not written down.
+    /// The party has read a word. Recorded only if it changed.
     #[inline]
     pub(super) fn read(&self, word: WordName, read: Stamped) {
         let Some(seen) = self.seen(word) else {
@@ -186,7 +185,7 @@ impl Log {
         }
     }
 
-    /// The party has changed a word: from `before`.
+    /// The party has changed a word.
     pub(super) fn changed(&self, word: WordName, before: Stamped, after: usize) {
         if let Some(seen) = self.seen(word) {
             seen.set(before.version.wrapping_add(1));
@@ -201,7 +200,7 @@ impl Log {
         }
     }
 
-    /// Everything that was written. Nothing is held back any more.
+    /// The content, with nothing held back.
     pub(super) fn into_written(self) -> Written {
         self.flush();
         Written {
@@ -211,7 +210,8 @@ impl Log {
         }
     }
 
-    /// The version in which the party last saw a word, of those in which it needs to be known: the two words, and its own slot.
+    /// The version in which the party last saw a word that needs it: the two words, and its own
+    /// slot.
     #[inline]
     fn seen(&self, word: WordName) -> Option<&Cell<u32>> {
         match word {

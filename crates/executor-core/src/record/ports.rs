@@ -1,8 +1,7 @@
-//! Ports that write down what goes through them.
+//! Ports that record what goes through them.
 //!
-//! Nothing is decided here and nothing added: each method is that of the ports behind it. What goes into a queue is written
-//! down before it is there, and what comes out of one after it was taken, so that in each party's log the order is that of
-//! the run.
+//! Each method is that of the ports behind it. A push is recorded before it is done and a take
+//! after it, so that each log has the order of the run.
 
 use std::any::Any;
 use std::ops::Deref;
@@ -12,12 +11,14 @@ use std::time::Duration;
 use super::event::{Event, TaskId};
 use super::log::Log;
 use super::word::{Versioned, VersionedWord};
-use crate::event::{ExecTraceEvent, TraceHooks};
-use crate::ports::{
-    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Parking, ProducerPorts, Run, Steal, Stealing, Unpark,
-    Waiting,
-};
-use crate::scheduler::Scheduler;
+use crate::ports::bundles::ProducerPorts;
+use crate::ports::entropy::Entropy;
+use crate::ports::memory::{Fetch, Memory};
+use crate::ports::parking::{Faults, Parking, Unpark, Waiting};
+use crate::ports::queues::{Inject, LocalQueue, Run, Steal, Stealing};
+use crate::ports::time::Clock;
+use crate::run::event::{ExecTraceEvent, TraceHooks};
+use crate::words::scheduler::Scheduler;
 
 /// A task and its number.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub struct Numbered<T> {
 }
 
 impl<T> Numbered<T> {
-    /// On its way into a queue.
+    /// The task is about to enter a queue.
     #[inline]
     fn moved(self) -> Self {
         let Self { id, task } = self;
@@ -37,7 +38,7 @@ impl<T> Numbered<T> {
     }
 }
 
-/// The ports `P`, whose words are those of `M` with versions, and the log `L` that is written beside them.
+/// The ports `P` with the versioned words of `M`, recorded in the log `L`.
 #[derive(Debug)]
 pub struct Recorded<P, M, L> {
     ports: P,
@@ -46,7 +47,7 @@ pub struct Recorded<P, M, L> {
 }
 
 impl<P, M, L> Recorded<P, M, L> {
-    /// Writes into `log` from now on.
+    /// Ports that record into `log`.
     pub fn new(ports: P, memory: Versioned<M>, log: L) -> Self {
         Self { ports, memory, log }
     }
@@ -152,7 +153,7 @@ impl<T, P: LocalQueue<Numbered<T>>, M, L: Deref<Target = Log>> LocalQueue<Number
         self.ports.push(task);
     }
 
-    /// Its start, or its being handed back, is what is written down of it.
+    /// Not recorded: the task's start, or its return, is.
     #[inline]
     fn pop(&self) -> Option<Numbered<T>> {
         self.ports.pop()
@@ -210,8 +211,8 @@ impl<P: Parking, M, L: Deref<Target = Log>> Parking for Recorded<P, M, L> {
         self.log.event(Event::Awoke);
     }
 
-    fn doze(&self, instants: u32) {
-        self.ports.doze(instants);
+    fn spin_before_park(&self, spins: u32) {
+        self.ports.spin_before_park(spins);
     }
 
     fn take_wake_delay(&self) -> Duration {
@@ -235,6 +236,13 @@ impl<P: Clock, M, L> Clock for Recorded<P, M, L> {
     }
 }
 
+impl<P: Entropy, M, L> Entropy for Recorded<P, M, L> {
+    #[inline]
+    fn below(&self, bound: usize) -> usize {
+        self.ports.below(bound)
+    }
+}
+
 impl<P: Faults, M, L: Deref<Target = Log>> Faults for Recorded<P, M, L> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
         self.log.panicked();
@@ -252,7 +260,7 @@ impl<P: Waiting, M, L> Waiting for Recorded<P, M, L> {
     }
 }
 
-/// Writes down what leads through no port: that tasks start and end, and are handed back.
+/// Records what goes through no port: the start, end and return of tasks.
 #[derive(Debug)]
 pub struct LogHooks<L>(pub L);
 
@@ -269,8 +277,8 @@ impl<T, L: Deref<Target = Log>> TraceHooks<Numbered<T>> for LogHooks<L> {
         match event {
             ExecTraceEvent::TaskStart { tag, .. } => self.0.started(tag),
             ExecTraceEvent::TaskEnd { .. } => self.0.ended(),
-            ExecTraceEvent::HandedBack { tag } => self.0.event(Event::HandedBack { task: tag }),
-            // Told by the ports, at the time; and by whoever runs the worker, since one that panics last has no exit of its own.
+            ExecTraceEvent::Returned { tag } => self.0.event(Event::Returned { task: tag }),
+            // Recorded by the ports, and by the party that runs the worker.
             ExecTraceEvent::Panicked
             | ExecTraceEvent::Park
             | ExecTraceEvent::Awake { .. }

@@ -7,41 +7,43 @@
 //!  └──────────────────┴──────────────────┘
 //! ```
 //!
-//! Whoever changes the word learns which change it was, and whoever reads it, how many changes there had been. So the order of all
-//! changes of a word, and of what was read in between, is written down without a clock.
+//! A change returns its own number, and a read the number of changes before it. So all changes of a
+//! word, and the reads between them, have an order without a clock.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
 
-use crate::ports::{Fetch, Memory};
+use crate::ports::memory::{Fetch, Memory};
 
-/// What one change adds to the whole word. Nothing where a word is too narrow, which [`Versioned::word`] refuses.
+/// What one change adds to the whole word; zero where words are too narrow, which
+/// [`Versioned::word`] rejects.
 const CHANGE: usize = (1_u64 << VALUE_BITS) as usize;
 const VALUE_BITS: u32 = 32;
 const VALUE_MASK: usize = u32::MAX as usize;
 
-/// Which word it is.
+/// The name of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WordName {
-    /// The executor's gate and count.
+    /// The state word.
     State,
-    /// Who searches and who sleeps.
+    /// The sleep word.
     Sleep,
     /// The source of sleepers' stamps.
     Stamps,
-    /// A worker's registration as a sleeper.
+    /// A worker's slot in the set of sleepers.
     Slot(u32),
-    /// Parties that wait for the count to be zero.
+    /// The number of parties that wait until nothing is in flight.
     Waiters,
-    /// Any other word, by the order of making.
+    /// Any other word, in order of creation.
     Other(u32),
 }
 
-/// The first words that are no slots.
+/// Index of the first slot.
 const FIRST_SLOT: usize = 3;
 
 impl WordName {
-    /// The word that [`Scheduler::new`](crate::Scheduler::new) asks for after `made` others, for an executor of `workers`.
+    /// The name of the word that [`Scheduler::new`](crate::Scheduler::new) makes after `made`
+    /// others.
     #[must_use]
     pub fn of_scheduler(made: usize, workers: usize) -> Self {
         match made {
@@ -53,7 +55,7 @@ impl WordName {
         }
     }
 
-    /// A number for it, below 2^17.
+    /// A code below 2^17.
     pub(super) fn code(self) -> u32 {
         match self {
             Self::State => 0,
@@ -97,11 +99,11 @@ pub struct VersionedWord<W> {
     word: W,
 }
 
-/// Access to [`VersionedWord`]s by way of another handle. As a [`Memory`] it hides the versions.
+/// Access to [`VersionedWord`]s through another handle. As a [`Memory`] it hides the versions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Versioned<M>(pub M);
 
-/// A value, and how many changes it has come from.
+/// A value and the number of changes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamped {
     pub(super) version: u32,
@@ -119,9 +121,7 @@ impl Stamped {
 }
 
 impl<M: Memory> Versioned<M> {
-    /// The word `name`, which has not been changed yet; `word` makes one.
-    ///
-    /// Only for machines whose words have 64 bits.
+    /// The word `name`, made by `word`.
     ///
     /// # Panics
     ///
@@ -140,7 +140,7 @@ impl<M: Memory> Versioned<M> {
         Stamped::of(self.0.load(&word.word, order))
     }
 
-    /// The word before. The change was number [`Stamped::version`].
+    /// The word before, whose version is the number of this change.
     #[inline]
     pub(super) fn fetch_stamped(
         &self,
@@ -149,7 +149,7 @@ impl<M: Memory> Versioned<M> {
         order: Ordering,
     ) -> Stamped {
         let add = match fetch {
-            // What would leave the lower half is an overflow of the value, which the policy asserts against.
+            // A carry out of the lower half is an overflow, which the policy asserts against.
             Fetch::Add(n) => CHANGE.wrapping_add(n),
             Fetch::Sub(n) => CHANGE.wrapping_sub(n),
             Fetch::And(_) | Fetch::Or(_) => {
@@ -167,7 +167,8 @@ impl<M: Memory> Versioned<M> {
         new: usize,
         order: Ordering,
     ) -> Result<Stamped, Stamped> {
-        // Ordering: Relaxed. A guess; the exchange confirms it, and the failed read is relaxed by the port's promise.
+        // Ordering: Relaxed. A guess; the exchange confirms it, and the failed read is relaxed by
+        // the port's promise.
         let mut whole = self.0.load(&word.word, Ordering::Relaxed);
         loop {
             let now = Stamped::of(whole);
@@ -176,13 +177,13 @@ impl<M: Memory> Versioned<M> {
             }
             match self.exchange(word, whole, new, order) {
                 Ok(()) => return Ok(now),
-                // Perhaps only the version was another one.
+                // Perhaps only the version differed.
                 Err(other) => whole = other,
             }
         }
     }
 
-    /// Writes `change` of the value, whatever it is. Gives the word before.
+    /// Writes `change` of the value and returns the word before.
     pub(super) fn replace(
         &self,
         word: &VersionedWord<M::Word>,

@@ -1,7 +1,7 @@
-//! A bench top: workers and queues made of plain data, so that a test decides what lies where.
+//! A bench top: workers and queues of plain data, so that a test decides where tasks are.
 //!
-//! It has a budget of operations, far above what any test needs. Every loop of the policy operates on its ports, so one that
-//! does not end is a panic that says what went on, not a test that hangs.
+//! A budget of operations, far above any test's need, turns an endless loop of the policy into a
+//! panic.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -12,20 +12,19 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Run, Steal,
-    Stealing, Unpark, Waiting,
+    Clock, Entropy, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts,
+    Run, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::{
-    ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
-    WorkerMetricsLocal, WorkerStepResult, worker_step,
+    ExecutorConfig, NoopTrace, Park, Scheduler, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, WorkerState,
+    WorkerStepResult, worker_step,
 };
 
 pub(crate) type Task = u32;
 
-/// How many operations on ports there may be.
 const OPERATIONS_MAX: u32 = 1_000_000;
 
-/// What one party did through its ports.
+/// One operation through a party's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Load(Ordering),
@@ -33,9 +32,9 @@ pub(crate) enum Operation {
     /// A read-modify-write.
     Change(Ordering),
     Fence(Ordering),
-    /// Of its own queue, or the injector.
+    /// To its own queue or the injector.
     Push,
-    /// Of its own queue.
+    /// From its own queue.
     Pop,
     /// From the injector, or from a victim.
     Take,
@@ -43,35 +42,33 @@ pub(crate) enum Operation {
     Pause,
 }
 
-/// What others do while a worker parks.
+/// What other parties do while a worker parks.
 pub(crate) type Meanwhile = Box<dyn FnOnce(&Rc<Top>)>;
 
-/// What all workers share.
 pub(crate) struct Top {
     pub(crate) scheduler: Scheduler<NativeWord>,
     pub(crate) injector: RefCell<VecDeque<Task>>,
     pub(crate) queues: Vec<RefCell<VecDeque<Task>>>,
     pub(crate) unparked: RefCell<Vec<usize>>,
-    /// So many tasks are taken from a victim at once.
+    /// Tasks that one steal takes.
     pub(crate) stolen_together: Cell<usize>,
-    /// So many attempts to take are answered with `Retry` first.
+    /// The number of attempts that get `Retry` first.
     pub(crate) contention: Cell<u32>,
     pub(crate) panics: Cell<u32>,
-    /// How long a worker's last park took to return after somebody had unparked it, as far as it knows.
+    /// The delay that a worker learns of its last wake.
     pub(crate) wake_delay: Cell<Duration>,
-    /// What happens while workers park, one park after the other. Who parks after that falls asleep for good.
+    /// One entry for each park; a later park is for good.
     pub(crate) while_parked: RefCell<VecDeque<Meanwhile>>,
-    /// What happens while somebody waits who is no worker.
+    /// One entry for each wait of a thread.
     pub(crate) while_waiting: RefCell<VecDeque<Meanwhile>>,
-    /// How often those who wait were told to look again.
     pub(crate) signals: Cell<u64>,
-    /// How long it takes to unpark somebody, in nanoseconds.
+    /// The duration of an unpark.
     pub(crate) unpark_ns: Cell<u64>,
-    /// For how many instants workers spun.
+    /// The spins of workers.
     pub(crate) spun: RefCell<Vec<u32>>,
-    /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
+    /// The time on every clock; only a test moves it.
     pub(crate) now_ns: Cell<u64>,
-    /// Operations so far, and what they were since somebody last asked.
+    /// Operations so far, and the log of those not yet asked for.
     operations: Cell<u32>,
     log: RefCell<Vec<Operation>>,
 }
@@ -108,7 +105,6 @@ impl Top {
         })
     }
 
-    /// Hands over a task from outside.
     pub(crate) fn spawn(self: &Rc<Self>, task: Task) {
         self.scheduler
             .spawn_external(&self.ports(usize::MAX), task)
@@ -124,7 +120,7 @@ impl Top {
         self.queues[worker].borrow_mut().push_back(task);
     }
 
-    /// Puts a counted task into the injector, and wakes nobody: its producer has looked past those who are just falling asleep.
+    /// Puts a counted task into the injector without a wake.
     pub(crate) fn place_outside(&self, task: Task) {
         self.scheduler
             .state()
@@ -133,24 +129,24 @@ impl Top {
         self.injector.borrow_mut().push_back(task);
     }
 
-    /// Lets `worker`, a searcher or not, register and fall asleep. There is one thread, so falling asleep leaves the
-    /// protocol by unwinding.
+    /// Lets `worker` register and fall asleep, which leaves the protocol by unwinding: there is one
+    /// thread.
     pub(crate) fn register(self: &Rc<Self>, worker: usize, searching: bool) {
         let ports = self.ports(worker);
         let slept = catch_unwind(AssertUnwindSafe(|| {
             self.scheduler
                 .sleep()
-                .sleep(&ports, worker, searching, Nap::default(), || None::<()>)
+                .sleep(&ports, worker, searching, Park::default(), || None::<()>)
         }));
         assert!(slept.is_err_and(|payload| payload.is::<FellAsleep>()));
     }
 
-    /// What was done through ports since the last call.
+    /// The operations since the last call.
     pub(crate) fn take_log(&self) -> Vec<Operation> {
         self.log.take()
     }
 
-    /// What `worker` has that others could take, oldest first.
+    /// The public tasks of `worker`, oldest first.
     pub(crate) fn public(&self, worker: usize) -> Vec<Task> {
         self.queues[worker].borrow().iter().copied().collect()
     }
@@ -168,21 +164,20 @@ impl Top {
 
     pub(crate) fn worker(self: &Rc<Self>, worker: usize) -> Worker {
         Worker {
-            spawner: Spawner::new(worker, self.ports(worker)),
+            state: WorkerState::new(worker, self.ports(worker)),
             scratch: Vec::new(),
             metrics: WorkerMetricsLocal::default(),
             isolated: 0,
             handler_panics: false,
-            draws: 0,
         }
     }
 }
 
-/// How a worker leaves that would sleep: this world has no second thread that could wake it.
+/// Unwinds out of a worker that would sleep for good.
 #[derive(Debug)]
 pub(crate) struct FellAsleep;
 
-/// The payload of a task that panics because the test says so. Thrown without a message on the screen.
+/// The payload of a planned panic, thrown without a message.
 #[derive(Debug)]
 pub(crate) struct PlannedPanic;
 
@@ -192,26 +187,22 @@ impl PlannedPanic {
     }
 }
 
-/// One worker's ports.
 pub(crate) struct Ports {
     top: Rc<Top>,
     worker: usize,
 }
 
-/// A worker; its scratch value is the list of tasks that it ran.
+/// A worker whose scratch value is the list of tasks that it ran.
 pub(crate) struct Worker {
-    pub(crate) spawner: Spawner<Task, Ports>,
+    pub(crate) state: WorkerState<Task, Ports>,
     pub(crate) scratch: Vec<Task>,
     pub(crate) metrics: WorkerMetricsLocal,
-    /// Panics that this worker has isolated.
     pub(crate) isolated: u32,
-    /// Whether isolating a panic panics.
     pub(crate) handler_panics: bool,
-    draws: usize,
 }
 
 impl Worker {
-    /// One step; tasks are noted in the scratch value.
+    /// One step, which notes its task in the scratch value.
     pub(crate) fn step(&mut self) -> WorkerStepResult<()> {
         self.step_with(&|_, _| {})
     }
@@ -225,34 +216,18 @@ impl Worker {
     }
 }
 
-impl SeenByTasks for Worker {}
-
 impl WorkerCtxLike<Task, Vec<Task>> for Worker {
     type Ports = Ports;
 
-    fn spawner(&mut self) -> &mut Spawner<Task, Ports> {
-        &mut self.spawner
-    }
-
-    fn worker_id(&self) -> usize {
-        self.spawner.worker_id()
-    }
-
-    fn scratch(&mut self) -> &mut Vec<Task> {
-        &mut self.scratch
+    fn state(&mut self) -> &mut WorkerState<Task, Ports> {
+        &mut self.state
     }
 
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
     }
 
-    /// Always the first victim: chance that never helps.
-    fn below(&mut self, _bound: usize) -> usize {
-        self.draws += 1;
-        0
-    }
-
-    /// Notes the payload, and clears the scratch value; a handler may fail in its turn.
+    /// Counts the panic and clears the scratch value; the handler may panic itself.
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         assert!(payload.is::<PlannedPanic>(), "only a task's panic is isolated");
         self.isolated += 1;
@@ -265,12 +240,12 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
 }
 
 impl Ports {
-    /// Takes one operation from the budget; `what` is what this worker does with it.
+    /// Takes one operation from the budget.
     fn spend(&self, operation: Operation, what: &str) {
         self.top.log.borrow_mut().push(operation);
         let operations = self.top.operations.get() + 1;
         self.top.operations.set(operations);
-        // A second panic on the way out would abort, and nobody would see the first.
+        // A second panic would abort and hide the first.
         if operations > OPERATIONS_MAX && !std::thread::panicking() {
             let in_flight = self.top.in_flight();
             panic!(
@@ -453,9 +428,16 @@ impl Clock for Ports {
     }
 }
 
+/// Always the first victim.
+impl Entropy for Ports {
+    fn below(&self, _bound: usize) -> usize {
+        0
+    }
+}
+
 impl Faults for Ports {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
-        // Only a test's own panics are a task's. What the policy or the bench top says goes on, to the test.
+        // Only planned panics are a task's; others go on to the test.
         assert!(
             !payload.is::<FellAsleep>(),
             "worker {} fell asleep with nobody to wake it",

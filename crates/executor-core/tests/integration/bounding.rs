@@ -1,10 +1,10 @@
-//! The bench top itself: what never ends, or goes wrong inside the policy, is a failure of the test that did it.
+//! The bench top itself: an endless or failing policy is a failure of its test.
 
-use executor_core::{NoopTrace, TaskCtx, TieredIdle, run_worker};
+use executor_core::{NoopTrace, TieredIdle, run_worker};
 
 use crate::bench_top::{Top, Worker};
 
-/// Runs a lone worker to its end, which it should not reach.
+/// Runs a lone worker that should not reach its end.
 fn work(runner: impl Fn(u32, &mut Worker)) {
     let top = Top::of(1);
     top.spawn(1);
@@ -20,7 +20,7 @@ fn work(runner: impl Fn(u32, &mut Worker)) {
 #[test]
 #[should_panic(expected = "worker 0 does not come to an end")]
 fn a_worker_that_is_never_done_is_a_failure() {
-    work(|task, cx| cx.spawn_local(task));
+    work(|task, cx| cx.state.spawn_local(task));
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Closing, aborting, panicking: what still runs, what comes back, and who ends it.
+//! Closing, aborting and panicking: what still runs, what is returned, and which party ends it.
 
 use executor_core::ports::Native;
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, Spawner, TaskCtx, TieredIdle, TraceHooks,
-    WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerStepResult, run_worker,
+    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, TieredIdle, TraceHooks, WorkerCtxLike,
+    WorkerExit, WorkerMetricsLocal, WorkerState, WorkerStepResult, run_worker,
 };
 
 use crate::bench_top::{PlannedPanic, Ports, Top, Worker};
@@ -19,8 +19,8 @@ fn after_the_close_what_is_there_and_what_it_spawns_still_runs() {
         &|task, cx: &mut Worker| {
             cx.scratch.push(task);
             if task > 0 {
-                cx.spawn_local(task - 1);
-                cx.spawn_global(0);
+                cx.state.spawn_local(task - 1);
+                cx.state.spawn_global(0);
             }
         },
         &mut TieredIdle::new(0, None),
@@ -66,10 +66,10 @@ fn an_aborting_worker_takes_everything_and_runs_nothing() {
         &mut NoopTrace,
     );
     assert_eq!(exit, WorkerExit::Done);
-    let mut back = worker.spawner.take_handed_back();
+    let mut back = worker.state.take_returned();
     back.sort_unstable();
     assert_eq!(back, [1, 2, 3]);
-    assert_eq!((worker.metrics.handed_back, worker.metrics.executed()), (3, 0));
+    assert_eq!((worker.metrics.returned, worker.metrics.executed()), (3, 0));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_panic_closes_the_gate_hands_back_the_rest_and_leaves_no_count() {
     let exit = run_worker(
         &mut worker,
         &|task, cx: &mut Worker| {
-            cx.spawn_local(10 + task);
+            cx.state.spawn_local(10 + task);
             PlannedPanic::throw();
         },
         &mut TieredIdle::new(0, None),
@@ -90,7 +90,7 @@ fn a_panic_closes_the_gate_hands_back_the_rest_and_leaves_no_count() {
     assert_eq!(exit, WorkerExit::Panicked);
     assert!(!top.scheduler.state().is_accepting(&top.ports(0)));
     assert_eq!(top.in_flight(), 0);
-    let mut back = worker.spawner.take_handed_back();
+    let mut back = worker.state.take_returned();
     back.sort_unstable();
     assert_eq!(
         back,
@@ -122,7 +122,7 @@ fn an_isolated_panic_settles_its_task_and_the_worker_goes_on() {
         &|task, cx: &mut Worker| {
             cx.scratch.push(task);
             if task == 1 {
-                cx.spawn_local(7);
+                cx.state.spawn_local(7);
                 PlannedPanic::throw();
             }
         },
@@ -156,7 +156,7 @@ fn a_handler_that_panics_stops_the_executor() {
         &mut NoopTrace,
     );
     assert_eq!(exit, WorkerExit::Panicked);
-    assert_eq!(worker.spawner.take_handed_back(), [1]);
+    assert_eq!(worker.state.take_returned(), [1]);
     assert_eq!((worker.isolated, top.panics.get()), (1, 1));
     assert_eq!(worker.metrics.panicked, 1, "the handler's is not a task's");
 }
@@ -179,7 +179,7 @@ fn a_panic_while_aborting_is_not_isolated() {
     );
     assert_eq!(exit, WorkerExit::Panicked);
     assert_eq!((worker.isolated, top.panics.get()), (0, 1));
-    assert_eq!(worker.spawner.take_handed_back(), [1]);
+    assert_eq!(worker.state.take_returned(), [1]);
 }
 
 /// Panics when a task is about to start.
@@ -212,30 +212,18 @@ fn the_panic_of_a_hook_is_not_isolated() {
     assert_eq!((worker.isolated, top.panics.get()), (0, 1));
 }
 
-/// A worker whose owner says nothing about panics.
+/// A worker that cannot isolate panics.
 struct Silent(Worker);
 
 impl WorkerCtxLike<u32, Vec<u32>> for Silent {
     type Ports = Ports;
 
-    fn spawner(&mut self) -> &mut Spawner<u32, Ports> {
-        &mut self.0.spawner
-    }
-
-    fn worker_id(&self) -> usize {
-        WorkerCtxLike::worker_id(&self.0)
-    }
-
-    fn scratch(&mut self) -> &mut Vec<u32> {
-        &mut self.0.scratch
+    fn state(&mut self) -> &mut WorkerState<u32, Ports> {
+        &mut self.0.state
     }
 
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.0.metrics
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0.below(bound)
     }
 }
 
@@ -252,7 +240,7 @@ fn who_says_nothing_about_panics_cannot_isolate_them() {
         &mut NoopTrace,
     );
     assert_eq!(exit, WorkerExit::Panicked);
-    assert_eq!(worker.0.spawner.take_handed_back(), [1]);
+    assert_eq!(worker.0.state.take_returned(), [1]);
     assert_eq!(top.panics.get(), 1);
 }
 
@@ -261,5 +249,5 @@ fn a_task_is_told_which_worker_it_runs_on() {
     let top = Top::of(4);
     top.place(3, 1);
     top.worker(3)
-        .step_with(&|_, cx| assert_eq!(TaskCtx::worker_id(cx), 3));
+        .step_with(&|_, cx| assert_eq!(cx.state.worker_id(), 3));
 }

@@ -1,6 +1,6 @@
-//! In which order a worker looks for its next task.
+//! The order in which a worker searches for its next task.
 
-use executor_core::{ExecutorConfig, PopSource, TaskCtx, WorkerStepResult};
+use executor_core::{ExecutorConfig, PopSource, WorkerStepResult};
 
 use crate::bench_top::{Operation, Top};
 
@@ -48,7 +48,7 @@ fn a_worker_that_feeds_itself_for_ever_still_takes_from_outside_within_the_inter
     let mut worker = top.worker(0);
     let feed_itself = |task: u32, cx: &mut crate::bench_top::Worker| {
         if task == 1 {
-            cx.spawn_local(1);
+            cx.state.spawn_local(1);
         }
     };
     for _ in 0..3 {
@@ -116,7 +116,8 @@ fn every_count_is_back_after_the_first_failed_search() {
         let top = Top::new(config);
         top.spawn(3);
         let mut worker = top.worker(0);
-        let tree = |task: u32, cx: &mut crate::bench_top::Worker| (0..task).for_each(|n| cx.spawn_local(n));
+        let tree =
+            |task: u32, cx: &mut crate::bench_top::Worker| (0..task).for_each(|n| cx.state.spawn_local(n));
         while worker.step_with(&tree) != WorkerStepResult::NoWork {}
         assert_eq!(worker.scratch.len(), 8, "3 spawns 0, 1, 2, and so on: 2³ tasks");
         assert_eq!(top.in_flight(), 0);
@@ -132,7 +133,7 @@ fn in_the_middle_of_work_two_blocks_may_be_spare_and_more_go_back_down_to_one() 
     });
     (0..12).for_each(|task| top.place(0, task));
     let mut worker = top.worker(0);
-    // Besides the running task's own. Each task that is over leaves its count behind.
+    // Without the running task's. Each ended task leaves its count.
     let spare = [(); 12].map(|()| {
         worker.step();
         top.in_flight() - top.public(0).len() - 1

@@ -1,4 +1,4 @@
-//! Private tasks: what a worker keeps to itself, when it gives some of it away, and that no count is lost over it.
+//! Private tasks: which are kept, when they are published, and that no count is lost.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::{
-    ExecutorConfig, NoopTrace, PopSource, TaskCtx, TieredIdle, WAKE_ON_HOARD_THRESHOLD, WorkerExit,
-    WorkerStepResult, run_worker,
+    ExecutorConfig, NoopTrace, PopSource, TieredIdle, WAKE_ON_HOARD_THRESHOLD, WorkerExit, WorkerStepResult,
+    run_worker,
 };
 
 use executor_core::sleep::Search;
@@ -17,13 +17,12 @@ use crate::bench_top::{Operation, PlannedPanic, Task, Top, Worker};
 mod counts;
 mod looks;
 
-/// The task that does what the test is about.
 const ROOT: Task = 1_000;
 
-/// Some task that is known to be over soon.
+/// The time of a short task.
 const SMALL_NS: u64 = 100;
 
-/// Two workers, so that there is somebody to be hungry; the first one is stepped.
+/// Two workers, of which the first is stepped.
 fn two() -> ExecutorConfig {
     ExecutorConfig {
         workers: 2,
@@ -32,11 +31,11 @@ fn two() -> ExecutorConfig {
     }
 }
 
-/// Worker 0 of an executor, after it has run tasks of `each_ns` nanoseconds and knows it.
+/// Worker 0 after it has measured tasks of `each_ns` nanoseconds.
 fn measured(config: ExecutorConfig, each_ns: u64) -> (Rc<Top>, Worker) {
     let top = Top::new(config);
     let mut worker = top.worker(0);
-    // The first look begins a sample, and the look after the 16th task ends it.
+    // The first tick begins a sample, and the tick after the 16th task ends it.
     for _ in 0..=16 {
         top.place(0, 0);
         worker.step_with(&|_, _| top.now_ns.set(top.now_ns.get() + each_ns));
@@ -45,7 +44,7 @@ fn measured(config: ExecutorConfig, each_ns: u64) -> (Rc<Top>, Worker) {
     (top, worker)
 }
 
-/// One step of a worker, which runs a task that does `what`.
+/// One step of a worker, whose task does `what`.
 fn run_root(top: &Rc<Top>, worker: &mut Worker, what: impl Fn(&mut Worker)) {
     top.place(0, ROOT);
     worker.step_with(&|task, cx| {
@@ -55,13 +54,13 @@ fn run_root(top: &Rc<Top>, worker: &mut Worker, what: impl Fn(&mut Worker)) {
     assert_eq!(worker.scratch.pop(), Some(ROOT));
 }
 
-/// The same, with a task that spawns the tasks 0 to `n` − 1.
+/// The same with a task that spawns the tasks 0 to `n` − 1.
 fn spawn_from_root(top: &Rc<Top>, worker: &mut Worker, n: Task) {
     run_root(top, worker, |cx| spawn(cx, n));
 }
 
 fn spawn(cx: &mut Worker, n: Task) {
-    (0..n).for_each(|task| cx.spawn_local(task));
+    (0..n).for_each(|task| cx.state.spawn_local(task));
 }
 
 fn steps(worker: &mut Worker, n: Task) {
@@ -70,7 +69,7 @@ fn steps(worker: &mut Worker, n: Task) {
     }
 }
 
-/// Wakes whoever sleeps, and lets it find nothing.
+/// Wakes a sleeper and lets it find nothing.
 fn wake(top: &Rc<Top>) {
     let ports = top.ports(0);
     assert_eq!(top.scheduler.sleep().notify(&ports, 1), 1);
@@ -109,13 +108,13 @@ fn short_tasks_stay_private_while_nobody_is_hungry_and_the_newest_runs_first() {
         );
     }
     assert_eq!(worker.scratch, (0..100).rev().collect::<Vec<_>>());
-    assert_eq!(worker.metrics.exposed, 0);
+    assert_eq!(worker.metrics.published, 0);
 }
 
 #[test]
 fn a_private_task_is_spawned_and_taken_with_one_relaxed_load_each() {
     let (top, mut worker) = measured(two(), SMALL_NS);
-    // Fewer than the counts that the worker has taken in with the tasks before, so that none has to be borrowed.
+    // Fewer than the worker's credits, so that none is acquired.
     let n = 10;
     run_root(&top, &mut worker, |cx| {
         top.take_log();
@@ -133,9 +132,9 @@ fn long_tasks_are_public_at_once_and_wake() {
     let (top, mut worker) = measured(two(), 1_000);
     top.register(1, false);
     run_root(&top, &mut worker, |cx| {
-        cx.spawn_local(0);
+        cx.state.spawn_local(0);
         assert_eq!((top.public(0), top.unparked.take()), (vec![0], vec![1]));
-        cx.spawn_local(1);
+        cx.state.spawn_local(1);
     });
     assert_eq!(top.public(0), [0, 1]);
 }
@@ -159,7 +158,7 @@ fn a_searcher_is_given_the_older_half_at_the_next_spawn() {
         spawn(cx, 10);
         search(&top, 1);
         assert_eq!(top.public(0), []);
-        cx.spawn_local(10);
+        cx.state.spawn_local(10);
         assert_eq!(top.public(0), [0, 1, 2, 3, 4]);
     });
 }
@@ -202,7 +201,7 @@ fn a_searcher_is_given_nothing_while_it_has_something_to_take() {
         worker.step();
         assert_eq!(top.public(0), [77]);
     }
-    // Somebody takes it; a look comes every two microseconds while somebody searches.
+    // The thief takes it; the next tick comes within two microseconds.
     top.queues[0].borrow_mut().pop_front();
     let waited = (1..=21).find(|_| {
         worker.step();
@@ -230,7 +229,7 @@ fn a_sleeper_is_woken_after_so_many_spawns_and_not_before() {
     let woken_after = Cell::new(None);
     run_root(&top, &mut worker, |cx| {
         for spawned in 1..=100 {
-            cx.spawn_local(spawned);
+            cx.state.spawn_local(spawned);
             if woken_after.get().is_none() && !top.unparked.borrow().is_empty() {
                 woken_after.set(Some(spawned));
             }
@@ -246,14 +245,14 @@ fn a_sleeper_is_woken_after_so_many_spawns_and_not_before() {
 
 #[test]
 fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
-    let hoard_threshold = 12;
+    let wake_threshold = 12;
     let config = ExecutorConfig {
-        hoard_threshold,
+        wake_threshold,
         ..two()
     };
     let (top, mut worker) = measured(config, SMALL_NS);
     spawn_from_root(&top, &mut worker, 100);
-    // What a searcher is given begins the count anew. It takes all of it, and falls asleep.
+    // A publication for a searcher restarts the count. The searcher takes all and falls asleep.
     search(&top, 1);
     worker.step();
     top.injector.borrow_mut().clear();
@@ -263,9 +262,9 @@ fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
         !top.unparked.borrow().is_empty()
     });
     let woken_after = woken_after.expect("the sleeper sleeps on");
-    // A pop that looks does not count, and until the threshold there are a few.
+    // Ticks of pops do not count.
     assert!(
-        (hoard_threshold..=2 * hoard_threshold).contains(&woken_after),
+        (wake_threshold..=2 * wake_threshold).contains(&woken_after),
         "woken after {woken_after} operations"
     );
 }
@@ -274,10 +273,10 @@ fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
 fn a_chain_neither_wakes_a_sleeper_nor_gives_anything_away() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     top.register(1, false);
-    run_root(&top, &mut worker, |cx| cx.spawn_local(999));
+    run_root(&top, &mut worker, |cx| cx.state.spawn_local(999));
     let links = |task: Task, cx: &mut Worker| {
         if task > 0 {
-            cx.spawn_local(task - 1);
+            cx.state.spawn_local(task - 1);
         }
     };
     for _ in 0..1_000 {
@@ -286,14 +285,14 @@ fn a_chain_neither_wakes_a_sleeper_nor_gives_anything_away() {
     assert_eq!(worker.scratch.last(), Some(&0));
     assert_eq!((top.public(0), top.unparked.take()), (vec![], vec![]));
     worker.step();
-    assert_eq!((worker.metrics.exposed, worker.metrics.wakes), (0, 0));
+    assert_eq!((worker.metrics.published, worker.metrics.wakes), (0, 0));
 }
 
 #[test]
 fn operations_are_counted_anew_after_the_private_tasks_have_run_out() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     let n = WAKE_ON_HOARD_THRESHOLD / 3;
-    // Whether somebody sleeps all the time, or falls asleep in the last round only.
+    // The sleeper is there all the time, or from the last round on.
     for sleeps_from in [0, 9] {
         for round in 0..10 {
             spawn_from_root(&top, &mut worker, n);
@@ -320,7 +319,7 @@ fn tasks_that_have_become_long_are_public_after_the_next_sample() {
         worker.step_with(&long);
         !top.injector.borrow().is_empty()
     });
-    // The sample is due after one interval, and taken with the look after that, which is less than one more away.
+    // The sample is due after one interval and taken at the next tick.
     assert!(ran.is_some_and(|ran| ran < 40), "public after {ran:?} long tasks");
     assert_eq!(
         top.injector.borrow().front(),
@@ -329,7 +328,7 @@ fn tasks_that_have_become_long_are_public_after_the_next_sample() {
     );
 }
 
-/// Runs some private tasks; somebody falls asleep in the last one, which takes `last_ns`. Then the next step.
+/// A worker falls asleep during a task of `last_ns`; then the next step.
 fn fall_asleep_during_a_task_of(last_ns: u64) -> (Rc<Top>, Worker) {
     let (top, mut worker) = measured(two(), SMALL_NS);
     spawn_from_root(&top, &mut worker, 10);
@@ -364,7 +363,7 @@ fn publishing_makes_everything_public_and_wakes() {
         spawn(cx, 5);
         assert_eq!((top.public(0), top.unparked.take()), (vec![], vec![]));
         top.take_log();
-        cx.publish();
+        cx.state.publish();
         assert!(
             top.take_log().contains(&Operation::Fence(Ordering::SeqCst)),
             "like every publisher"
@@ -429,7 +428,7 @@ fn what_a_task_of_a_run_spawns_comes_after_the_run_and_before_what_is_in_reserve
     }
     worker.scratch.clear();
     // 101 and 102 are next; each spawns two.
-    let two_each = |task: Task, cx: &mut Worker| (0..2).for_each(|n| cx.spawn_local(2 * task + n));
+    let two_each = |task: Task, cx: &mut Worker| (0..2).for_each(|n| cx.state.spawn_local(2 * task + n));
     worker.step_with(&two_each);
     worker.step_with(&two_each);
     steps(&mut worker, 5);
@@ -441,7 +440,7 @@ fn what_a_task_of_a_run_spawns_comes_after_the_run_and_before_what_is_in_reserve
 fn a_task_that_feeds_itself_does_not_bury_the_run_that_it_came_with() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     hand_over(&top, 0..32);
-    let again = |task: Task, cx: &mut Worker| cx.spawn_local(task);
+    let again = |task: Task, cx: &mut Worker| cx.state.spawn_local(task);
     (0..32).for_each(|_| {
         worker.step_with(&again);
     });
@@ -480,7 +479,7 @@ fn more_than_fits_is_kept_in_reserve_and_all_of_it_runs_newest_first() {
     steps(&mut worker, 59);
     let newest_first = (49..100).rev().chain((0..10).rev()).chain((0..49).rev());
     assert_eq!(worker.scratch, newest_first.collect::<Vec<_>>());
-    assert_eq!(worker.metrics.exposed, 0);
+    assert_eq!(worker.metrics.published, 0);
 }
 
 #[test]
@@ -501,11 +500,11 @@ fn private_tasks_are_handed_back_while_aborting_and_so_is_what_the_running_one_s
     run_root(&top, &mut worker, |cx| {
         spawn(cx, 3);
         top.scheduler.abort(&top.ports(1));
-        cx.spawn_local(3);
+        cx.state.spawn_local(3);
     });
     let exit = run_to_the_end(&mut worker, |_, _| panic!("ran"));
     assert_eq!(
-        (exit, handed_back(&mut worker)),
+        (exit, returned(&mut worker)),
         (WorkerExit::Done, vec![0, 1, 2, 3])
     );
     assert_eq!(top.in_flight(), 0);
@@ -533,7 +532,7 @@ fn after_a_panic_private_tasks_are_handed_back_and_no_count_is_left_or_missing()
             });
             let back = if panics == ROOT { 0..5 } else { 0..4 };
             assert_eq!(exit, WorkerExit::Panicked);
-            assert_eq!(handed_back(&mut worker), back.collect::<Vec<_>>());
+            assert_eq!(returned(&mut worker), back.collect::<Vec<_>>());
             assert_eq!((top.in_flight(), top.panics.get()), (0, 1));
         }
     }
@@ -543,22 +542,22 @@ fn run_to_the_end(worker: &mut Worker, runner: impl Fn(Task, &mut Worker)) -> Wo
     run_worker(worker, &runner, &mut TieredIdle::new(0, None), &mut NoopTrace)
 }
 
-fn handed_back(worker: &mut Worker) -> Vec<Task> {
-    let mut tasks = worker.spawner.take_handed_back();
+fn returned(worker: &mut Worker) -> Vec<Task> {
+    let mut tasks = worker.state.take_returned();
     tasks.sort_unstable();
     tasks
 }
 
-/// A worker runs one private task after the other, each of `each_ns`; how many run before the one from outside.
+/// The private tasks of `each_ns` that run before one from outside.
 fn outside_waits_for(config: ExecutorConfig, each_ns: u64) -> usize {
     const OUTSIDE: Task = 7;
     let (top, mut worker) = measured(config, each_ns);
-    run_root(&top, &mut worker, |cx| cx.spawn_local(0));
+    run_root(&top, &mut worker, |cx| cx.state.spawn_local(0));
     top.spawn(OUTSIDE);
     let link = |task: Task, cx: &mut Worker| {
         top.now_ns.set(top.now_ns.get() + each_ns);
         if task != OUTSIDE {
-            cx.spawn_local(0);
+            cx.state.spawn_local(0);
             assert_eq!(top.public(0), []);
         }
     };

@@ -1,4 +1,4 @@
-//! The policy from outside, one step at a time, in a world of plain data without a second thread.
+//! The policy from outside, step by step, on plain data and one thread.
 
 mod bench_top;
 mod bounding;

@@ -1,17 +1,17 @@
-//! A worker's way into sleep and out of it, and what it counts and tells on the way.
+//! A worker's way into sleep and out of it, and its metrics on the way.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use executor_core::{
-    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Nap, TraceHooks, WorkerExit, run_worker,
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Park, TraceHooks, WorkerExit, run_worker,
 };
 
 use crate::bench_top::{Meanwhile, Operation, Task, Top, Worker};
 
-/// Parks at once, and notes what it is told.
+/// Idle hooks that park at once and record their calls.
 struct Parking<'a> {
-    /// What others do between a worker's last search and its sleep, once.
+    /// Done once, between a worker's last search and its sleep.
     meanwhile: Option<Box<dyn FnOnce() + 'a>>,
     idle: Vec<Duration>,
 }
@@ -21,7 +21,7 @@ impl IdleHooks for Parking<'_> {
         if let Some(meanwhile) = self.meanwhile.take() {
             meanwhile();
         }
-        IdleAction::Park(Nap::default())
+        IdleAction::Park(Park::default())
     }
 
     fn on_work(&mut self, idle: Duration) {
@@ -29,7 +29,7 @@ impl IdleHooks for Parking<'_> {
     }
 }
 
-/// Notes how a worker woke up.
+/// Records how a worker woke up.
 #[derive(Default)]
 struct Wakes(Vec<bool>);
 
@@ -47,7 +47,7 @@ impl TraceHooks<Task> for Wakes {
     }
 }
 
-/// Runs worker 0 to the end. The task 99 closes the gate.
+/// Runs worker 0 to the end. Task 99 closes the executor.
 fn run(top: &Rc<Top>, idle: &mut Parking<'_>) -> (Worker, Vec<bool>) {
     let mut worker = top.worker(0);
     let mut wakes = Wakes::default();
@@ -70,7 +70,7 @@ fn while_parked<const N: usize>(top: &Rc<Top>, meanwhile: [Meanwhile; N]) {
 
 #[test]
 fn what_comes_between_the_last_search_and_the_sleep_is_found_in_the_last_look() {
-    // With three workers a search looks at six victims: four at random, and then at both.
+    // Among three workers a search probes six victims: four at random, then both.
     for (from_outside, tried, won) in [(true, 12, 0), (false, 14, 1)] {
         let top = Top::of(3);
         let mut idle = Parking {
@@ -210,7 +210,6 @@ fn the_idle_hooks_are_told_how_long_there_was_nothing_to_do_once_for_each_idle_t
 fn who_takes_one_short_task_after_the_other_from_outside_waits_longer_and_longer_but_not_for_nothing() {
     let top = Top::of(2);
     let mut worker = top.worker(0);
-    // Until it is known that tasks are short.
     for task in 0..=16 {
         top.place(0, task);
         worker.step();
@@ -220,7 +219,7 @@ fn who_takes_one_short_task_after_the_other_from_outside_waits_longer_and_longer
         (true, Some(1)),
         (true, Some(2)),
         (true, Some(4)),
-        // In vain: half of it next time. And who looks again at once does not wait.
+        // In vain: half of it next time, and none at once.
         (false, Some(8)),
         (true, None),
         (true, Some(8)),

@@ -1,11 +1,11 @@
-//! Waiting for the count to reach zero, by those who are not workers.
+//! Waiting until nothing is in flight, by threads that are not workers.
 
 use std::rc::Rc;
 
 use crate::bench_top::{Meanwhile, Top};
 
-fn settle(n: usize) -> Meanwhile {
-    Box::new(move |top| top.scheduler.settle(&top.ports(0), n))
+fn release(n: usize) -> Meanwhile {
+    Box::new(move |top| top.scheduler.release(&top.ports(0), n))
 }
 
 fn wait_idle<const N: usize>(top: &Rc<Top>, meanwhile: [Meanwhile; N]) {
@@ -29,7 +29,7 @@ fn who_waits_for_nothing_does_not_wait() {
 fn who_waits_is_told_when_the_last_count_is_back() {
     let top = Top::of(1);
     (0..3).for_each(|task| top.spawn(task));
-    wait_idle(&top, [settle(1), settle(1), settle(1)]);
+    wait_idle(&top, [release(1), release(1), release(1)]);
     assert_eq!((top.signals.get(), top.in_flight()), (1, 0));
 }
 
@@ -37,12 +37,12 @@ fn who_waits_is_told_when_the_last_count_is_back() {
 fn who_is_told_too_early_waits_on() {
     let top = Top::of(1);
     top.spawn(1);
-    // Nothing was in flight for a moment, and then something was again.
+    // Nothing was in flight for a moment only.
     let again = |top: &Rc<Top>| {
-        settle(1)(top);
+        release(1)(top);
         top.spawn(2);
     };
-    wait_idle(&top, [Box::new(again), settle(1)]);
+    wait_idle(&top, [Box::new(again), release(1)]);
     assert_eq!(top.signals.get(), 2);
 }
 
@@ -51,7 +51,7 @@ fn who_waits_is_told_of_the_end_as_well() {
     let top = Top::of(1);
     top.spawn(1);
     let close = |top: &Rc<Top>| top.scheduler.close(&top.ports(0));
-    wait_idle(&top, [Box::new(close), settle(1)]);
+    wait_idle(&top, [Box::new(close), release(1)]);
     assert_eq!(top.signals.get(), 1);
 }
 
@@ -60,11 +60,11 @@ fn nobody_is_told_while_nobody_waits() {
     let top = Top::of(1);
     for _ in 0..2 {
         top.spawn(1);
-        settle(1)(&top);
+        release(1)(&top);
         assert_eq!(top.signals.get(), 0);
-        // Who has waited does not count any longer.
+        // A former waiter is not counted.
         top.spawn(1);
-        wait_idle(&top, [settle(1)]);
+        wait_idle(&top, [release(1)]);
         top.signals.set(0);
     }
 }

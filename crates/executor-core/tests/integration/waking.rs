@@ -1,9 +1,9 @@
-//! Who is woken, and when nobody is.
+//! Which worker is woken, and when none is.
 
 use std::sync::atomic::Ordering;
 
 use executor_core::sleep::Search;
-use executor_core::{ExecutorConfig, NoopTrace, TaskCtx, TieredIdle, WorkerStepResult, worker_step};
+use executor_core::{ExecutorConfig, NoopTrace, TieredIdle, WorkerStepResult, worker_step};
 
 use crate::bench_top::{Operation, Top, Worker};
 
@@ -16,8 +16,8 @@ fn each_local_spawn_wakes_a_sleeper_until_somebody_searches() {
     let mut worker = top.worker(0);
     worker.step_with(&|task, cx: &mut Worker| {
         if task == 1 {
-            cx.spawn_local(2);
-            cx.spawn_local(3);
+            cx.state.spawn_local(2);
+            cx.state.spawn_local(3);
         }
     });
     assert_eq!(
@@ -94,7 +94,7 @@ fn what_a_task_hands_to_the_injector_wakes_a_sleeper() {
     top.register(1, false);
     top.place(0, 1);
     let mut worker = top.worker(0);
-    worker.step_with(&|_, cx: &mut Worker| cx.spawn_global(2));
+    worker.step_with(&|_, cx: &mut Worker| cx.state.spawn_global(2));
     assert_eq!(top.unparked.take(), [1]);
     assert_eq!(top.injector.take(), [2]);
     worker.step();

@@ -1,4 +1,4 @@
-//! What every model stands on: loom's atomics as the policy's `Memory`, a runner, and a whole executor as a scene.
+//! What the models share: loom's atomics as `Memory`, a runner, and a whole executor.
 
 pub(crate) mod memory;
 mod model;

@@ -1,25 +1,25 @@
-//! Private tasks against those who are hungry, and against the end.
+//! Private tasks against idle workers and against the end.
 //!
-//! A worker that keeps tasks is counted as nothing in the sleep word and does not sleep, so it may read that word as old as
-//! it likes: nobody waits for what it keeps, and what it gives away it publishes like everybody. These scenes are where that
-//! could be wrong.
+//! A worker with private tasks does not sleep and may read an old sleep word: no worker waits for
+//! its private tasks, and those that it publishes go through the sleep protocol. These scenes are
+//! where that could be wrong.
 
 use executor_core::ports::{LocalQueue, Steal, Stealing};
 use executor_core::sleep::Search;
-use executor_core::{TaskCtx, WorkerCtxLike, WorkerExit};
+use executor_core::{WorkerCtxLike, WorkerExit};
 use loom::thread;
 
 use crate::harness::model;
 use crate::harness::scene::{LoomWorker, PlannedPanic, Scene, Task};
 
-/// Spawns tasks that are expected to be kept.
+/// Spawns tasks that are private.
 fn keep(cx: &mut LoomWorker, tasks: impl IntoIterator<Item = Task>) {
-    tasks.into_iter().for_each(|task| cx.spawn_local(task));
-    assert!(cx.spawner().ports().is_empty(), "they are public");
+    tasks.into_iter().for_each(|task| cx.state().spawn_local(task));
+    assert!(cx.state().ports().is_empty(), "they are public");
 }
 
-/// A task makes its child public and then takes for ever, while the other worker falls asleep: it sees the child, or it
-/// is woken for it.
+/// A task publishes its child and blocks while the other worker falls asleep: that one sees the
+/// child or is woken.
 #[test]
 fn exposure_against_a_worker_that_falls_asleep() {
     model("exposure_against_a_worker_that_falls_asleep", None, || {
@@ -32,7 +32,7 @@ fn exposure_against_a_worker_that_falls_asleep() {
         let mut owner = scene.worker(0);
         scene.step(&mut owner, |_, cx| {
             keep(cx, [1]);
-            cx.publish();
+            cx.state().publish();
         });
         assert_eq!(sleeper.join().unwrap(), 1);
         assert_eq!(
@@ -43,7 +43,7 @@ fn exposure_against_a_worker_that_falls_asleep() {
     });
 }
 
-/// A searcher falls asleep while the owner gives it the older half, and runs the other half for ever.
+/// A searcher falls asleep while the owner publishes the older half and then blocks.
 #[test]
 fn exposure_against_a_searcher_that_falls_asleep() {
     model("exposure_against_a_searcher_that_falls_asleep", None, || {
@@ -61,8 +61,8 @@ fn exposure_against_a_searcher_that_falls_asleep() {
     });
 }
 
-/// A thief takes from the half that is just being given away, which the owner takes back as soon as it has nothing
-/// else: each task runs once, and the counts come out.
+/// A thief takes from the half that is being published, and the owner takes it back: each task runs
+/// once.
 #[test]
 fn thief_takes_while_the_owner_exposes() {
     model("thief_takes_while_the_owner_exposes", Some(5), || {
@@ -81,7 +81,7 @@ fn thief_takes_while_the_owner_exposes() {
                     .found_work(&ports, Search::Yes, false, || false);
                 if let Steal::Task(task) = found {
                     scene.note_run(task);
-                    scene.scheduler.settle(&ports, 1);
+                    scene.scheduler.release(&ports, 1);
                 }
             }
         });
@@ -97,7 +97,7 @@ fn thief_takes_while_the_owner_exposes() {
     });
 }
 
-/// The gate closes while a task has a private child, with a block of one.
+/// The executor closes while a task has a private child, with a block of one.
 #[test]
 fn private_spawn_on_a_credit_of_one_against_close() {
     model("private_spawn_on_a_credit_of_one_against_close", None, || {
@@ -105,7 +105,6 @@ fn private_spawn_on_a_credit_of_one_against_close() {
     });
 }
 
-/// The same with a block of two.
 #[test]
 fn private_spawn_on_a_credit_of_two_against_close() {
     model("private_spawn_on_a_credit_of_two_against_close", None, || {
@@ -113,7 +112,7 @@ fn private_spawn_on_a_credit_of_two_against_close() {
     });
 }
 
-/// It ends exactly once, and not before the child has run.
+/// It ends exactly once, after the child has run.
 fn private_spawn_against_close(block: usize) {
     let scene = Scene::keeping(1, 2, block);
     scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
@@ -126,14 +125,16 @@ fn private_spawn_against_close(block: usize) {
     ended_once(&scene, 2);
 }
 
-/// A worker whose tasks spawn others, which it may keep, and none of which runs after the end.
+/// A worker whose tasks spawn others, which may be private.
 fn spawning(scene: &Scene, me: usize, children: impl Fn(Task) -> Vec<Task>) -> WorkerExit {
-    let (handed_back, exit) = scene.work(me, |task, cx| {
+    let (returned, exit) = scene.work(me, |task, cx| {
         assert!(!scene.is_over(), "it ended before task {task}");
-        children(task).into_iter().for_each(|child| cx.spawn_local(child));
+        children(task)
+            .into_iter()
+            .for_each(|child| cx.state().spawn_local(child));
         assert!(!scene.is_over(), "it ended in task {task}");
     });
-    assert_eq!(handed_back, []);
+    assert_eq!(returned, []);
     exit
 }
 
@@ -156,7 +157,6 @@ fn private_tasks_on_credits_of_one_while_draining() {
     });
 }
 
-/// The same with blocks of two.
 #[test]
 fn private_tasks_on_credits_of_two_while_draining() {
     model("private_tasks_on_credits_of_two_while_draining", Some(5), || {
@@ -164,8 +164,8 @@ fn private_tasks_on_credits_of_two_while_draining() {
     });
 }
 
-/// The other worker searches, falls asleep or is woken while the owner runs its last private task, whose children it then
-/// keeps or gives away.
+/// The other worker searches, sleeps or is woken while the owner runs its last private task and
+/// then keeps or publishes the children.
 #[test]
 fn hungry_word_changes_during_the_last_private_task() {
     model(
@@ -194,7 +194,7 @@ fn two_workers_drain(block: usize, tasks: usize, children: fn(Task) -> Vec<Task>
     ended_once(&scene, tasks);
 }
 
-/// A task panics and leaves a private child, while somebody waits: not past the child, which is handed back.
+/// A task panics and leaves a private child: a waiter returns only after the child was returned.
 #[test]
 fn panic_with_private_tasks_against_wait_idle() {
     model("panic_with_private_tasks_against_wait_idle", None, || {
@@ -208,7 +208,7 @@ fn panic_with_private_tasks_against_wait_idle() {
     });
 }
 
-/// The same against the closer: it ends once, after the child was handed back.
+/// The same against the closer: it ends once, after the child was returned.
 #[test]
 fn panic_with_private_tasks_against_close() {
     model("panic_with_private_tasks_against_close", None, || {

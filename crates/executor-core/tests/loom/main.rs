@@ -1,8 +1,6 @@
-//! The loom models of the policy: every interleaving and every reordering that C11 allows, of small scenes.
-//!
-//! `cargo xtask loom` runs them and prints, for each, its bound, its executions and its seconds. A model is named
-//! after its interleaving; `docs/memory-model.md` says which synchronisation edge each one carries. Without
-//! `--cfg windlass_loom` this binary is empty.
+//! The loom models of the policy, each named after its interleaving. `cargo xtask loom` runs them;
+//! `docs/memory-model.md` names the edge that each carries. Without `--cfg windlass_loom` this
+//! binary is empty.
 #![cfg(windlass_loom)]
 
 mod harness;

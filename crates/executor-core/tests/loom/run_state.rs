@@ -1,9 +1,9 @@
-//! The state word: gate and count in one, ended exactly once, and what the ender sees.
+//! The state word: one end, and what its party sees.
 
 use std::sync::atomic::Ordering;
 
 use executor_core::RunState;
-use executor_core::run_state::{COUNT_UNIT, Closed, Settled};
+use executor_core::run_state::{COUNT_UNIT, Closed, Released};
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
@@ -19,21 +19,21 @@ fn open(in_flight: usize) -> Arc<RunState<AtomicUsize>> {
     state
 }
 
-/// A worker with one task: it writes its effect, then settles. Gives the effect, and what settling came to.
-fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<Settled>) {
+/// A worker that writes its effect and releases its count.
+fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<Released>) {
     let effect = Arc::new(AtomicUsize::new(0));
     let worker = thread::spawn({
         let (state, effect) = (state.clone(), effect.clone());
         move || {
             effect.store(1, Ordering::Relaxed);
-            state.settle(&LoomMemory, 1)
+            state.release(&LoomMemory, 1)
         }
     });
     (effect, worker)
 }
 
-/// A producer against the closer: either the task is refused and the closer ends the executor, or it is
-/// accepted and its completion does.
+/// A producer against the closer: the task is rejected and the closer ends the executor, or its
+/// release does.
 #[test]
 fn spawn_vs_join_gate_atomicity() {
     model("spawn_vs_join_gate_atomicity", None, || {
@@ -44,18 +44,18 @@ fn spawn_vs_join_gate_atomicity() {
                 state
                     .increment_count(&LoomMemory)
                     .is_ok()
-                    .then(|| state.settle(&LoomMemory, 1))
+                    .then(|| state.release(&LoomMemory, 1))
             }
         });
         let closed = state.close_gate(&LoomMemory);
         match (producer.join().unwrap(), closed) {
-            (None | Some(Settled::Idle), Closed::Ended) | (Some(Settled::Ended), Closed::Draining) => {}
+            (None | Some(Released::Idle), Closed::Ended) | (Some(Released::Ended), Closed::Draining) => {}
             other => panic!("not ended exactly once: {other:?}"),
         }
     });
 }
 
-/// The last completion against the closer: exactly one ends the executor, and it sees what the task wrote.
+/// The last release against the closer: exactly one ends the executor and sees what the task wrote.
 #[test]
 fn completion_vs_join_termination() {
     model("completion_vs_join_termination", None, || {
@@ -71,13 +71,13 @@ fn completion_vs_join_termination() {
         }
         let settled = worker.join().unwrap();
         assert!(
-            (closed == Closed::Ended) != (settled == Settled::Ended),
+            (closed == Closed::Ended) != (settled == Released::Ended),
             "{closed:?} {settled:?}"
         );
     });
 }
 
-/// Two workers finish the last two tasks: the one that ends the executor sees what both wrote.
+/// Two workers release the last two tasks: the one that ends the executor sees what both wrote.
 #[test]
 fn last_completion_sees_the_other_tasks_writes() {
     model("last_completion_sees_the_other_tasks_writes", None, || {
@@ -88,7 +88,7 @@ fn last_completion_sees_the_other_tasks_writes() {
             let (state, effects) = (state.clone(), effects.clone());
             move || {
                 effects[me].store(1, Ordering::Relaxed);
-                let ended = state.settle(&LoomMemory, 1) == Settled::Ended;
+                let ended = state.release(&LoomMemory, 1) == Released::Ended;
                 if ended {
                     assert_eq!(
                         effects[1 - me].load(Ordering::Relaxed),
@@ -105,8 +105,7 @@ fn last_completion_sees_the_other_tasks_writes() {
     });
 }
 
-/// A completion that ends the executor after the gate was closed sees what the closer wrote before: a worker's exit hook
-/// may rely on it.
+/// A release that ends the executor sees what the closer wrote before.
 #[test]
 fn last_completion_sees_what_the_closer_wrote() {
     model("last_completion_sees_what_the_closer_wrote", None, || {
@@ -115,7 +114,7 @@ fn last_completion_sees_what_the_closer_wrote() {
         let worker = thread::spawn({
             let (state, written) = (state.clone(), written.clone());
             move || {
-                let ended = state.settle(&LoomMemory, 1) == Settled::Ended;
+                let ended = state.release(&LoomMemory, 1) == Released::Ended;
                 if ended {
                     assert_eq!(written.load(Ordering::Relaxed), 1, "the closer's writes are lost");
                 }
@@ -128,7 +127,7 @@ fn last_completion_sees_what_the_closer_wrote() {
     });
 }
 
-/// Somebody who waits for zero sees what the tasks wrote.
+/// A waiter for zero sees what the tasks wrote.
 #[test]
 fn idle_reader_sees_the_tasks_writes() {
     model("idle_reader_sees_the_tasks_writes", None, || {
@@ -141,7 +140,7 @@ fn idle_reader_sees_the_tasks_writes() {
     });
 }
 
-/// Two producers at once: both are counted.
+/// Two producers at once are both counted.
 #[test]
 fn concurrent_spawns_no_lost_count() {
     model("concurrent_spawns_no_lost_count", None, || {
@@ -156,19 +155,19 @@ fn concurrent_spawns_no_lost_count() {
     });
 }
 
-/// A producer, a completion and the closer: exactly one of them ends the executor.
+/// A producer, a release and the closer: exactly one ends the executor.
 #[test]
 fn three_way_spawn_complete_join() {
     model("three_way_spawn_complete_join", None, || {
         let state = open(1);
         let completer = thread::spawn({
             let state = state.clone();
-            move || state.settle(&LoomMemory, 1) == Settled::Ended
+            move || state.release(&LoomMemory, 1) == Released::Ended
         });
         let producer = thread::spawn({
             let state = state.clone();
             move || {
-                state.increment_count(&LoomMemory).is_ok() && state.settle(&LoomMemory, 1) == Settled::Ended
+                state.increment_count(&LoomMemory).is_ok() && state.release(&LoomMemory, 1) == Released::Ended
             }
         });
         let closer = state.close_gate(&LoomMemory) == Closed::Ended;
@@ -181,7 +180,7 @@ fn three_way_spawn_complete_join() {
     });
 }
 
-/// Two closers: one of them ends the executor, the other changes nothing.
+/// Of two closers one ends the executor.
 #[test]
 fn two_closers_end_it_once() {
     model("two_closers_end_it_once", None, || {
@@ -196,7 +195,7 @@ fn two_closers_end_it_once() {
     });
 }
 
-/// A worker borrows a block of one and returns it, while the gate closes.
+/// A worker acquires a block of one and releases it while the executor closes.
 #[test]
 fn credits_of_one_returned_against_close() {
     model("credits_of_one_returned_against_close", None, || {
@@ -204,7 +203,6 @@ fn credits_of_one_returned_against_close() {
     });
 }
 
-/// The same with a block of two.
 #[test]
 fn credits_of_two_returned_against_close() {
     model("credits_of_two_returned_against_close", None, || {
@@ -212,16 +210,16 @@ fn credits_of_two_returned_against_close() {
     });
 }
 
-/// A worker with a task spawns a child on credit, finishes both, and puts everything back, against the closer.
+/// A worker acquires a block for a child, and releases everything, against the closer.
 fn credits_returned_against_close(block: usize) {
     let state = open(1);
     let worker = thread::spawn({
         let state = state.clone();
         move || {
-            // The task spawns a child: a block is borrowed, one count of it is the child's.
-            state.borrow(&LoomMemory, block);
-            // The child is over, then the task: two counts and what was left of the block go back.
-            state.settle(&LoomMemory, block + 1) == Settled::Ended
+            // One count of the block is the child's.
+            state.acquire(&LoomMemory, block);
+            // Two tasks and the rest of the block.
+            state.release(&LoomMemory, block + 1) == Released::Ended
         }
     });
     let closer = state.close_gate(&LoomMemory) == Closed::Ended;
@@ -229,26 +227,25 @@ fn credits_returned_against_close(block: usize) {
     assert_eq!(state.in_flight(&LoomMemory), 0);
 }
 
-/// Somebody who waits for room registers, tries once more and sleeps, against the last of a full house and against another producer that may be
-/// quicker: it is let in, or found by somebody who makes room after its last try.
+/// A waiter for room registers, tries again and sleeps, against the last release of a full word and
+/// against another producer: it is accepted, or notified by the party that makes room.
 #[test]
 fn waiting_for_room_against_the_settle_that_frees() {
     model("waiting_for_room_against_the_settle_that_frees", None, || {
-        // Room for one, and it is taken.
         let state = Arc::new(RunState::new(usize::MAX / COUNT_UNIT - 1, AtomicUsize::new));
         state.accept(&LoomMemory, 1).unwrap();
         let registered = Arc::new(Mutex::new(false));
         let found = Arc::new(AtomicUsize::new(0));
-        let settle = {
+        let release = {
             let (state, registered, found) = (state.clone(), registered.clone(), found.clone());
             move || {
-                let (_, was_full) = state.settle_and_free(&LoomMemory, 1);
+                let (_, was_full) = state.release_and_free(&LoomMemory, 1);
                 if was_full && std::mem::take(&mut *registered.lock().unwrap()) {
                     found.fetch_add(1, Ordering::Relaxed);
                 }
             }
         };
-        let worker = thread::spawn(settle.clone());
+        let worker = thread::spawn(release.clone());
         let other = thread::spawn({
             let state = state.clone();
             move || state.accept(&LoomMemory, 1).is_ok()
@@ -257,7 +254,7 @@ fn waiting_for_room_against_the_settle_that_frees() {
         let is_let_in = state.accept(&LoomMemory, 1).is_ok();
         worker.join().unwrap();
         if other.join().unwrap() {
-            settle();
+            release();
         }
         assert!(
             is_let_in || found.load(Ordering::Relaxed) > 0,

@@ -1,8 +1,8 @@
-//! Whole workers against producers, closers and waiters: the run loop of the policy on loom's memory.
+//! Whole workers against producers, closers and waiters, on loom's memory.
 
 use loom::thread;
 
-use executor_core::{TaskCtx, WorkerExit};
+use executor_core::{WorkerCtxLike, WorkerExit};
 
 use crate::harness::model;
 use crate::harness::scene::{PlannedPanic, Scene, Task};
@@ -12,7 +12,7 @@ fn worker(scene: &Scene, me: usize) -> thread::JoinHandle<(Vec<Task>, WorkerExit
     thread::spawn(move || scene.work(me, |_, _| {}))
 }
 
-/// An outside task against a worker that goes to sleep, then the close: it runs once, and the worker leaves.
+/// A task from outside against a worker that falls asleep, then the close.
 #[test]
 fn external_task_then_close_ends_the_worker() {
     model("external_task_then_close_ends_the_worker", None, || {
@@ -26,7 +26,7 @@ fn external_task_then_close_ends_the_worker() {
     });
 }
 
-/// A producer against the closer, with a worker: accepted means run, refused means not run.
+/// A producer against the closer: an accepted task runs, a rejected one does not.
 #[test]
 fn producer_against_close() {
     model("producer_against_close", Some(3), || {
@@ -43,7 +43,7 @@ fn producer_against_close() {
     });
 }
 
-/// An abort against a spawn that was accepted and has not pushed yet: the task is handed back, or ran.
+/// An abort against an accepted spawn that has not pushed: the task is returned or runs.
 #[test]
 fn abort_against_an_accepted_spawn_that_has_not_pushed() {
     model(
@@ -58,14 +58,13 @@ fn abort_against_an_accepted_spawn_that_has_not_pushed() {
             });
             scene.scheduler.abort(&scene.outside());
             let accepted = producer.join().unwrap();
-            let (handed_back, _) = worker.join().unwrap();
-            assert_eq!(scene.runs(0) + handed_back.len(), usize::from(accepted));
+            let (returned, _) = worker.join().unwrap();
+            assert_eq!(scene.runs(0) + returned.len(), usize::from(accepted));
         },
     );
 }
 
-/// Dropping an executor aborts it. Here that meets a task which spawns another: whatever there was ran or is handed back,
-/// once, and the worker leaves.
+/// The abort of a drop against a task that spawns another: each runs or is returned, once.
 #[test]
 fn drop_against_spawn() {
     model("drop_against_spawn", None, || {
@@ -76,20 +75,21 @@ fn drop_against_spawn() {
             move || {
                 scene.work(0, |task, cx| {
                     if task == 0 {
-                        cx.spawn_local(1)
+                        cx.state().spawn_local(1)
                     }
                 })
             }
         });
         scene.scheduler.abort(&scene.outside());
-        let (handed_back, exit) = worker.join().unwrap();
+        let (returned, exit) = worker.join().unwrap();
         assert_eq!(exit, WorkerExit::Done);
-        let ends = |task| scene.runs(task) + handed_back.iter().filter(|&&back| back == task).count();
+        let ends = |task| scene.runs(task) + returned.iter().filter(|&&back| back == task).count();
         assert_eq!((ends(0), ends(1)), (1, scene.runs(0)));
     });
 }
 
-/// A task panics while a producer spawns: what was accepted is handed back or ran, and the gate is shut.
+/// A task panics while a producer spawns: accepted tasks run or are returned, and the executor is
+/// closed.
 #[test]
 fn panic_against_spawn() {
     model("panic_against_spawn", Some(4), || {
@@ -106,14 +106,14 @@ fn panic_against_spawn() {
             }
         });
         let accepted = scene.scheduler.spawn_external(&scene.outside(), 1).is_ok();
-        let (handed_back, exit) = worker.join().unwrap();
+        let (returned, exit) = worker.join().unwrap();
         assert_eq!(exit, WorkerExit::Panicked);
-        assert_eq!(scene.runs(1) + handed_back.len(), usize::from(accepted));
+        assert_eq!(scene.runs(1) + returned.len(), usize::from(accepted));
         assert!(!scene.scheduler.state().is_accepting(&scene.outside()));
     });
 }
 
-/// `wait_idle` against the last completion: it returns, and not before the task has run.
+/// `wait_idle` against the last release: it returns only after the task has run.
 #[test]
 fn wait_idle_against_the_last_completion() {
     model("wait_idle_against_the_last_completion", Some(3), || {
@@ -128,7 +128,7 @@ fn wait_idle_against_the_last_completion() {
     });
 }
 
-/// A task spawns another while the gate closes: the child runs, with two workers to fight over it.
+/// A task spawns another while the executor closes: two workers compete for the child.
 #[test]
 fn local_spawn_while_draining() {
     model("local_spawn_while_draining", Some(2), || {
@@ -139,7 +139,7 @@ fn local_spawn_while_draining() {
             thread::spawn(move || {
                 scene.work(me, |task, cx| {
                     if task == 0 {
-                        cx.spawn_local(1)
+                        cx.state().spawn_local(1)
                     }
                 })
             })

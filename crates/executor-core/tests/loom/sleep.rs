@@ -1,10 +1,9 @@
-//! The sleep protocol: named after the races in `crates/executor-core/src/sleep/README.md`.
-//!
-//! A task that everybody sleeps over shows as a deadlock, which loom reports.
+//! The sleep protocol, named after the races in `crates/executor-core/src/words/sleep/README.md`. A
+//! lost task shows as a deadlock.
 
 use std::sync::atomic::Ordering;
 
-use executor_core::Nap;
+use executor_core::Park;
 use executor_core::sleep::{Search, Slept};
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
@@ -13,7 +12,7 @@ use loom::thread;
 use crate::harness::model;
 use crate::harness::scene::Scene;
 
-/// A worker that takes one task from outside, and then runs it for ever.
+/// A worker that takes one task and then blocks.
 fn take_one(scene: &Scene, me: usize, searching: bool) -> usize {
     scene.take_one(&scene.injector, me, searching)
 }
@@ -23,7 +22,7 @@ fn push(scene: &Scene, task: usize) {
     scene.scheduler.sleep().notify(&scene.outside(), 1);
 }
 
-/// A push between a worker's fruitless look and its sleep: it sees the task in its last look, or it is woken.
+/// A push between a worker's failed search and its sleep.
 #[test]
 fn sleeper_registers_against_push() {
     model("sleeper_registers_against_push", None, || {
@@ -37,7 +36,7 @@ fn sleeper_registers_against_push() {
     });
 }
 
-/// The push that saw a searcher who had already looked: leaving the search is part of registering.
+/// A push that saw a searcher which had already looked: leaving the search is part of registering.
 #[test]
 fn searcher_leaves_the_search_against_push() {
     model("searcher_leaves_the_search_against_push", None, || {
@@ -52,7 +51,7 @@ fn searcher_leaves_the_search_against_push() {
     });
 }
 
-/// Two pushes rely on one searcher, the other worker sleeps: whoever takes the first task hands on.
+/// Two pushes rely on one searcher: the worker that takes the first task hands on.
 #[test]
 fn two_pushes_against_one_searcher() {
     model("two_pushes_against_one_searcher", Some(3), || {
@@ -74,7 +73,7 @@ fn two_pushes_against_one_searcher() {
     });
 }
 
-/// Two producers and two workers that are about to sleep: nobody is chosen twice, nothing is left.
+/// Two producers and two workers about to sleep: each wake chooses another worker.
 #[test]
 fn two_wakers_choose_two_sleepers() {
     model("two_wakers_choose_two_sleepers", Some(2), || {
@@ -95,7 +94,7 @@ fn two_wakers_choose_two_sleepers() {
     });
 }
 
-/// A worker finds work in its last look while a waker is choosing it: it owns that wake, and hands on.
+/// A worker finds work in its last look while a waker chooses it: it owns that wake and hands on.
 #[test]
 fn waker_against_a_worker_that_deregisters_itself() {
     model("waker_against_a_worker_that_deregisters_itself", Some(3), || {
@@ -123,14 +122,13 @@ fn waker_against_a_worker_that_deregisters_itself() {
     });
 }
 
-/// The last searcher finds work while the other worker goes to sleep: the hand-on and the registration do not
-/// miss each other.
+/// The last searcher finds work while the other worker falls asleep.
 #[test]
 fn searcher_hand_off_against_the_last_park() {
     model("searcher_hand_off_against_the_last_park", None, || {
         let scene = Scene::new(2, 2, 1);
         assert!(scene.scheduler.sleep().begin_search(&scene.outside()));
-        // Both tasks relied on the searcher: nobody else was woken for them.
+        // Both pushes relied on the searcher and woke no worker.
         scene.injector.push(0);
         scene.injector.push(1);
         let sleeper = thread::spawn({
@@ -143,7 +141,7 @@ fn searcher_hand_off_against_the_last_park() {
     });
 }
 
-/// The end against a worker that goes to sleep: it gets the bit back from its own registration, or it is woken.
+/// The end against a worker that falls asleep: it reads DONE or is woken.
 #[test]
 fn finish_against_a_worker_that_registers() {
     model("finish_against_a_worker_that_registers", None, || {
@@ -155,7 +153,7 @@ fn finish_against_a_worker_that_registers() {
                 if scene
                     .scheduler
                     .sleep()
-                    .sleep(&ports, 0, false, Nap::default(), || None::<()>)
+                    .sleep(&ports, 0, false, Park::default(), || None::<()>)
                     == Slept::Over
                 {
                     return;
@@ -167,7 +165,7 @@ fn finish_against_a_worker_that_registers() {
     });
 }
 
-/// The end against two workers that go to sleep: a ticket taken by one must not hide the other from the waker.
+/// The end against two workers that fall asleep: a ticket of one must not hide the other.
 #[test]
 fn finish_against_two_workers_that_register() {
     model("finish_against_two_workers_that_register", Some(3), || {
@@ -180,7 +178,7 @@ fn finish_against_two_workers_that_register() {
                     if scene
                         .scheduler
                         .sleep()
-                        .sleep(&ports, me, false, Nap::default(), || None::<()>)
+                        .sleep(&ports, me, false, Park::default(), || None::<()>)
                         == Slept::Over
                     {
                         return;
@@ -195,7 +193,6 @@ fn finish_against_two_workers_that_register() {
     });
 }
 
-/// Two workers want to search, one may.
 #[test]
 fn searchers_are_bounded() {
     model("searchers_are_bounded", None, || {

@@ -1,11 +1,11 @@
-//! How long things took, as people read it.
+//! A summary of sampled times, for people.
 
 use std::fmt;
 use std::time::Duration;
 
 use executor_core::{TimeHistogram, thousands};
 
-/// What was sampled of one kind of delay.
+/// A summary of one kind of delay.
 ///
 /// ```
 /// let delays = executor_threaded::Delays::default();
@@ -14,18 +14,17 @@ use executor_core::{TimeHistogram, thousands};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Delays {
-    /// How many samples there are; without any the rest is zero.
+    /// The number of samples; without any the rest is zero.
     pub samples: u64,
-    /// Half of the samples took no longer. At most a sixteenth too large.
+    /// Half of the samples took no longer; at most a sixteenth too large.
     pub p50: Duration,
-    /// 99 of 100 samples took no longer. At most a sixteenth too large.
+    /// 99 of 100 samples took no longer; at most a sixteenth too large.
     pub p99: Duration,
     /// The longest, exactly.
     pub max: Duration,
 }
 
 impl Delays {
-    /// What people read of `histogram`.
     pub(crate) fn of(histogram: &TimeHistogram) -> Self {
         Self {
             samples: histogram.samples(),

@@ -1,10 +1,8 @@
-//! What lies in the injector, and how long it lay there.
+//! The values of the injector, with a sample of their waiting times.
 //!
-//! Tasks come one by one or together. Those that come together stay one value of the injector's, and whoever takes from it
-//! leaves what is left at the front: a batch costs its producer one push, whatever its size.
-//!
-//! One task in 64 of each thread is *watched*: it carries the time when it came. So does a batch, if a turn comes within it; of
-//! such a batch the wait of one task in 64 is written down.
+//! A batch is one value, so it costs its producer one push; consumers put its rest back in front.
+//! One task in 64 of each thread is *watched*: it carries its time of arrival. So does a batch that
+//! contains such a task, and then one in 64 of its tasks is measured.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -13,35 +11,33 @@ use std::vec;
 use executor_core::TimeHistogram;
 use executor_core::ports::Run;
 
-/// One push in so many of each thread is watched, its first one included.
+/// One push in this many of each thread is watched, beginning with the first.
 const WATCHED: u32 = 64;
 
 thread_local! {
-    /// Tasks that this thread pushes before the next one that is watched, whichever executor they go to.
+    /// Pushes of this thread before the next watched one.
     static UNTIL_WATCHED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// A value of the injector's. What is rare is boxed, so that a task on its own takes little more than its size.
+/// A value of the injector. Rare kinds are boxed, so that a task takes little more than its size.
 #[derive(Debug)]
 pub(super) enum Arrival<T> {
-    /// A task on its own.
     Task(T),
-    /// The same, with the time when it came, on the executor's clock.
+    /// A task with its time of arrival.
     Watched(Box<(T, u64)>),
-    /// Tasks that came together.
     Batch(Box<Batch<T>>),
 }
 
-/// Tasks that came together, as many as are left.
+/// The rest of a batch.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     tasks: vec::IntoIter<T>,
-    /// When, if it is watched.
+    /// Time of arrival, if it is watched.
     since_ns: Option<u64>,
 }
 
 impl<T> Batch<T> {
-    /// Adds the first tasks to `run`, at most `most`. Gives when the batch came if one of them is watched.
+    /// Moves up to `most` tasks to `run`. Returns the time of arrival if one of them is watched.
     pub(super) fn take(&mut self, most: usize, run: &mut Run<T>) -> Option<u64> {
         let turns = |left: usize| left.div_ceil(WATCHED as usize);
         let before = self.tasks.len();
@@ -56,7 +52,6 @@ impl<T> Batch<T> {
 }
 
 impl<T> Arrival<T> {
-    /// `task`, watched if it is its turn.
     #[inline]
     pub(super) fn one(task: T, now_ns: impl FnOnce() -> u64) -> Self {
         if is_turn_within(1) {
@@ -66,7 +61,6 @@ impl<T> Arrival<T> {
         }
     }
 
-    /// `tasks` that came together.
     pub(super) fn batch(tasks: Vec<T>, now_ns: impl FnOnce() -> u64) -> Self {
         let count = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
         Self::Batch(Box::new(Batch {
@@ -76,12 +70,12 @@ impl<T> Arrival<T> {
     }
 }
 
-/// How long those that were watched lay in the injector.
+/// The waiting times of watched tasks.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Mutex<TimeHistogram>);
 
 impl Waits {
-    /// One has left after so many nanoseconds. Not kept if somebody else is just writing one down: nobody waits for this.
+    /// Adds a time, or drops it if another thread holds the lock.
     #[cold]
     pub(super) fn add(&self, ns: u64) {
         match self.0.try_lock() {
@@ -91,13 +85,12 @@ impl Waits {
         }
     }
 
-    /// What was measured, once nobody measures any more.
     pub(super) fn histogram(&self) -> TimeHistogram {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Whether the turn of this thread comes within its next so many tasks, which it pushes now.
+/// Whether one of this thread's next `tasks` pushes is watched.
 #[inline]
 fn is_turn_within(tasks: u32) -> bool {
     let until = UNTIL_WATCHED.get().checked_sub(tasks);

@@ -1,10 +1,10 @@
-//! Blocking for those who are not workers: until a signal, and until threads have left.
+//! Blocking for threads that are not workers: until a signal, and until worker threads have ended.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A count of signals that one can wait on: who reads the count, looks, and waits for more than that count
-/// misses no signal that came after the reading.
+/// A count of signals to wait on: a thread that reads the count, checks its condition and waits for
+/// more misses no later signal.
 #[derive(Debug, Default)]
 pub(super) struct EventCount {
     signals: Mutex<u64>,
@@ -30,7 +30,7 @@ impl EventCount {
 }
 
 impl EventCount {
-    /// The same, for `timeout` at most. Whether there was such a signal.
+    /// The same for at most `timeout`. Whether there was a signal.
     pub(super) fn wait_past_for(&self, ticket: u64, timeout: Duration) -> bool {
         let waited =
             (self.more).wait_timeout_while(locked(&self.signals), timeout, |signals| *signals <= ticket);
@@ -39,20 +39,20 @@ impl EventCount {
     }
 }
 
-/// How many worker threads have nothing left to do but end.
+/// Counts the worker threads that have nothing left to do but end.
 #[derive(Debug, Default)]
-pub(crate) struct Departures {
+pub(crate) struct JoinLatch {
     departed: Mutex<usize>,
     more: Condvar,
 }
 
-impl Departures {
-    /// Counts one thread, however its function is left, when what comes back is dropped.
-    pub(crate) fn on_drop(&self) -> Departure<'_> {
-        Departure(self)
+impl JoinLatch {
+    /// Counts one thread when the guard is dropped.
+    pub(crate) fn count_down_on_drop(&self) -> JoinLatchGuard<'_> {
+        JoinLatchGuard(self)
     }
 
-    /// Blocks until `threads` have departed, or for `timeout`. Whether they have.
+    /// Blocks until `threads` threads are counted, at most for `timeout`. Whether they are.
     pub(crate) fn wait_for(&self, threads: usize, timeout: Duration) -> bool {
         let waited = self
             .more
@@ -62,18 +62,17 @@ impl Departures {
     }
 }
 
-/// See [`Departures::on_drop`].
 #[derive(Debug)]
-pub(crate) struct Departure<'a>(&'a Departures);
+pub(crate) struct JoinLatchGuard<'a>(&'a JoinLatch);
 
-impl Drop for Departure<'_> {
+impl Drop for JoinLatchGuard<'_> {
     fn drop(&mut self) {
         *locked(&self.0.departed) += 1;
         self.0.more.notify_all();
     }
 }
 
-/// The counters are plain numbers, whole at every moment, so a poisoned lock is as good as any.
+/// The counters are whole at every moment, so a poisoned lock is harmless.
 fn locked<N>(mutex: &Mutex<N>) -> MutexGuard<'_, N> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -99,15 +98,15 @@ mod tests {
 
     #[test]
     fn departures_are_counted_on_unwinding_as_well() {
-        let departures = Departures::default();
-        assert!(!departures.wait_for(1, Duration::ZERO));
+        let join_latch = JoinLatch::default();
+        assert!(!join_latch.wait_for(1, Duration::ZERO));
         let unwound = std::panic::catch_unwind(|| {
-            let _departure = departures.on_drop();
+            let _latch = join_latch.count_down_on_drop();
             std::panic::resume_unwind(Box::new(()));
         });
         assert!(unwound.is_err());
-        assert!(departures.wait_for(1, Duration::ZERO));
-        drop(departures.on_drop());
-        assert!(departures.wait_for(2, Duration::MAX));
+        assert!(join_latch.wait_for(1, Duration::ZERO));
+        drop(join_latch.count_down_on_drop());
+        assert!(join_latch.wait_for(2, Duration::MAX));
     }
 }

@@ -1,6 +1,5 @@
-//! Where workers sleep and how they are woken: crossbeam's parkers, as core's parking ports.
-//!
-//! A parker keeps one token. Unparking before parking is not lost: the next park returns at once.
+//! Core's parking ports by crossbeam's parkers. An unpark before the park is not lost: the parker
+//! keeps one token.
 
 use std::hint;
 use std::sync::atomic::Ordering;
@@ -16,8 +15,7 @@ const NOT_UNPARKED: u64 = 0;
 
 impl<T, M: Memory> Unpark for Shared<T, M> {
     fn unpark(&self, worker: usize) {
-        // Ordering: Relaxed. A number for people, and the parker's token publishes it. The clock costs a hundredth of
-        // what the unpark does.
+        // Ordering: Relaxed. A number for people, published by the parker's token.
         self.unparked_ns[worker].store(self.now_ns(), Ordering::Relaxed);
         self.unparkers[worker].unpark();
     }
@@ -40,7 +38,8 @@ impl<T, M: Memory> Unpark for ThreadPorts<T, M> {
 impl<T, M: Memory> Parking for ThreadPorts<T, M> {
     fn park(&self, timeout: Option<Duration>) {
         let unparked_ns = &self.shared.unparked_ns[self.worker];
-        // Ordering: Relaxed. Who was unparked while still awake has not been waited for. Should that be now, a sample is lost.
+        // Ordering: Relaxed. An unpark of an awake worker is no sample. A sample that comes now is
+        // lost.
         unparked_ns.store(NOT_UNPARKED, Ordering::Relaxed);
         let parked_ns = self.now_ns();
         match timeout {
@@ -49,9 +48,9 @@ impl<T, M: Memory> Parking for ThreadPorts<T, M> {
         }
         let awake_ns = self.now_ns();
         let idle = Duration::from_nanos(awake_ns.saturating_sub(parked_ns));
-        let measured = &self.measured;
+        let measured = &self.private;
         measured.idle.set(measured.idle.get() + idle);
-        // Ordering: Relaxed. The token that ended the park has published it, if there was one.
+        // Ordering: Relaxed. The token that ended the park has published it.
         let unparked_ns = unparked_ns.swap(NOT_UNPARKED, Ordering::Relaxed);
         if unparked_ns != NOT_UNPARKED {
             let delay_ns = awake_ns.saturating_sub(unparked_ns);
@@ -60,17 +59,16 @@ impl<T, M: Memory> Parking for ThreadPorts<T, M> {
         }
     }
 
-    fn doze(&self, instants: u32) {
+    fn spin_before_park(&self, spins: u32) {
         let unparked_ns = &self.shared.unparked_ns[self.worker];
-        // Ordering: Relaxed. A hint that the parker's token is there or is about to be; `park` takes it.
+        // Ordering: Relaxed. A hint that the parker's token is there or about to be; `park` takes
+        // it.
         let dozes = || unparked_ns.load(Ordering::Relaxed) == NOT_UNPARKED;
-        (0..instants)
-            .take_while(|_| dozes())
-            .for_each(|_| hint::spin_loop());
+        (0..spins).take_while(|_| dozes()).for_each(|_| hint::spin_loop());
     }
 
     fn take_wake_delay(&self) -> Duration {
-        Duration::from_nanos(self.measured.wake_delay_ns.take())
+        Duration::from_nanos(self.private.wake_delay_ns.take())
     }
 
     #[inline]
@@ -100,7 +98,7 @@ impl<T, M: Memory> Waiting for Shared<T, M> {
 }
 
 impl<T, M: Memory> Shared<T, M> {
-    /// [`Waiting::wait_past`], for `timeout` at most. Whether there was a signal.
+    /// [`Waiting::wait_past`] for at most `timeout`. Whether there was a signal.
     pub(crate) fn wait_past_for(&self, ticket: u64, timeout: Duration) -> bool {
         self.signals.wait_past_for(ticket, timeout)
     }

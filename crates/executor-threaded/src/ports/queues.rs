@@ -1,7 +1,7 @@
-//! Where tasks wait: our own injector and crossbeam's Chase-Lev deques, as core's queue ports.
+//! Core's queue ports by windlass's injector and crossbeam's Chase-Lev deques.
 //!
-//! Sources: Chase and Lev, "Dynamic Circular Work-Stealing Deque", SPAA 2005; Lê, Pop, Cohen and Zappa Nardelli,
-//! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013. Of the injector: its own documentation.
+//! Sources: Chase and Lev, "Dynamic Circular Work-Stealing Deque", SPAA 2005; Lê, Pop, Cohen and
+//! Zappa Nardelli, "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013.
 
 use crossbeam_deque::Steal as Stolen;
 use executor_core::ports::{Inject, LocalQueue, Memory, Run, Steal, Stealing};
@@ -50,12 +50,12 @@ impl<T, M: Memory> LocalQueue<T> for ThreadPorts<T, M> {
 }
 
 impl<T, M: Memory> Stealing<T> for ThreadPorts<T, M> {
-    /// Of single tasks, or of one batch.
+    /// Takes single tasks, or part of one batch.
     fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()> {
         let Shared { injector, waits, .. } = &*self.shared;
         let waited = |since_ns| waits.add(self.shared.now_ns().saturating_sub(since_ns));
         let before = run.len();
-        // Others may wait for the lock meanwhile, so nothing is done here that need not be.
+        // Other workers may wait for the lock, so this does only what it must.
         injector.take(|arrival| {
             match arrival {
                 Arrival::Task(task) => run.push(task),
@@ -87,7 +87,8 @@ impl<T, M: Memory> Stealing<T> for ThreadPorts<T, M> {
         } else if injector.is_empty() {
             Steal::Empty
         } else {
-            // A producer has claimed a place and is not done yet. It may have seen nobody asleep, so nobody may fall asleep.
+            // A producer has claimed a place and has not finished. It may have seen no sleeper, so
+            // no worker may fall asleep.
             Steal::Retry
         }
     }

@@ -7,16 +7,16 @@ use executor_core::ports::{Native, NativeWord, Waiting};
 use executor_core::record::{Event, Log, Numbered, Recorded, Versioned, VersionedWord};
 use executor_core::{Rejected, delegate_memory};
 
-use super::{Run, SharedWords};
+use super::run::{Run, SharedWords};
 
-/// Hands tasks to a recorded run. It is one party, so it is not shared between threads: each has a clone, which is another party.
+/// Hands tasks to a recorded run. It is one party; a clone is another one.
 pub struct RecordedHandle<'r, T> {
     run: &'r Run<T>,
     /// Taken by the drop.
     log: Option<Log>,
 }
 
-/// What unwinds out of a wait that has taken too long.
+/// Unwinds out of a wait that takes too long.
 struct OutOfPatience;
 
 type Ports<'a, T> = Recorded<&'a SharedWords<T>, Native, &'a Log>;
@@ -33,7 +33,7 @@ impl<'r, T> RecordedHandle<'r, T> {
     ///
     /// # Errors
     ///
-    /// The task, when none is accepted any more.
+    /// The task, if none is accepted any more.
     #[inline]
     pub fn spawn(&self, task: T) -> Result<(), Rejected<T>> {
         let log = self.log();
@@ -55,11 +55,11 @@ impl<'r, T> RecordedHandle<'r, T> {
         }
     }
 
-    /// Hands over many tasks, all or none.
+    /// Hands over all tasks or none.
     ///
     /// # Errors
     ///
-    /// All the tasks, when none is accepted any more.
+    /// All the tasks, if none is accepted any more.
     ///
     /// # Panics
     ///
@@ -91,24 +91,24 @@ impl<'r, T> RecordedHandle<'r, T> {
         }
     }
 
-    /// Accepts nothing more; what was accepted runs.
+    /// Closes the executor; accepted tasks run.
     pub fn close(&self) {
         self.run.shared.scheduler().close(&self.ports());
     }
 
-    /// Accepts nothing more, and what does not run yet is handed back.
+    /// Aborts the executor; tasks that have not run are returned.
     pub fn shutdown(&self) {
         self.run.shared.scheduler().abort(&self.ports());
     }
 
-    /// Blocks until nothing is in flight. Whether it came to that; if it takes longer than the recording's patience, the run is ended
-    /// by force.
+    /// Blocks until nothing is in flight. After the recording's patience it ends the run by force
+    /// and returns `false`.
     pub fn wait_idle(&self) -> bool {
         let waiting = Waiter {
             ports: self.ports(),
             run: self.run,
         };
-        // Unwind safety: it holds nothing but references.
+        // Unwind safety: it holds only references.
         match catch_unwind(AssertUnwindSafe(|| {
             self.run.shared.scheduler().wait_idle(&waiting);
         })) {
@@ -124,13 +124,12 @@ impl<'r, T> RecordedHandle<'r, T> {
         }
     }
 
-    /// Ends the run by force.
     pub(super) fn give_up(&self) {
         self.log().event(Event::GaveUp);
         self.run.shared.scheduler().sleep().finish(&self.ports());
     }
 
-    /// Reads both words when nobody changes them any more: so the record says how many changes there were.
+    /// Reads both words after their last change, which records how many changes there were.
     pub(super) fn look_for_the_last_time(&self) {
         let (scheduler, ports) = (self.run.shared.scheduler(), self.ports());
         scheduler.state().in_flight(&ports);
@@ -148,7 +147,7 @@ impl<'r, T> RecordedHandle<'r, T> {
     }
 }
 
-/// The ports of a party that waits, but not for ever.
+/// The ports of a party with a bounded wait.
 struct Waiter<'a, T> {
     ports: Ports<'a, T>,
     run: &'a Run<T>,
@@ -163,7 +162,7 @@ impl<T> Waiting for Waiter<'_, T> {
 
     fn wait_past(&self, ticket: u64) {
         if !self.run.shared.wait_past_for(ticket, self.run.recording.patience) {
-            // No hook tells of it: it is caught where it was called from.
+            // Without the panic hook, since `wait_idle` catches it.
             resume_unwind(Box::new(OutOfPatience));
         }
     }

@@ -8,68 +8,62 @@ use std::sync::mpsc::Sender;
 
 use executor_core::ports::{Faults, Native};
 use executor_core::record::{Event, Log, LogHooks, Numbered, Recorded, TaskId, Versioned};
-use executor_core::{Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, run_worker};
-use rand_core::Rng;
-use rand_xorshift::XorShiftRng;
+use executor_core::{TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, WorkerState, run_worker};
 
-use super::Seat;
-use crate::worker::{below, worker_rng};
+use super::run::UnrecordedPorts;
 
-type Ports<T> = Recorded<Seat<T>, Native, Rc<Log>>;
+type Ports<T> = Recorded<UnrecordedPorts<T>, Native, Rc<Log>>;
 
-/// The worker that runs a task of a recorded run, as the task sees it: a [`TaskCtx`].
-// On a cache line of its own, as the worker of an executor is.
+/// The context of a task of a recorded run.
+// On a cache line of its own, as an executor's context is.
 #[repr(align(128))]
 pub struct RecordedCtx<T, S> {
-    /// The worker's own value; only tasks on this worker see it.
+    /// The worker's scratch value.
     pub scratch: S,
-    rng: XorShiftRng,
     metrics: WorkerMetricsLocal,
-    spawner: Spawner<Numbered<T>, Ports<T>>,
+    state: WorkerState<Numbered<T>, Ports<T>>,
 }
 
-/// What is left of a worker.
-pub(super) struct Remains<S> {
+pub(super) struct WorkerOutput<S> {
     pub(super) scratch: S,
     pub(super) metrics: WorkerMetricsLocal,
-    pub(super) handed_back: Vec<TaskId>,
+    pub(super) returned: Vec<TaskId>,
     pub(super) log: Log,
 }
 
-/// The body of a worker's thread.
+/// The main function of a worker's thread.
 pub(super) fn work<T, S>(
     worker: usize,
-    seat: Seat<T>,
+    slot: UnrecordedPorts<T>,
     entries: usize,
     ready: Sender<()>,
     scratch_init: &impl Fn(usize) -> S,
     runner: &impl Fn(T, &mut RecordedCtx<T, S>),
-) -> Remains<S> {
-    let shared = seat.shared().clone();
-    // Declared before all that belongs to the worker, so it is dropped after all of that.
-    let _departure = shared.departures.on_drop();
+) -> WorkerOutput<S> {
+    let shared = slot.shared().clone();
+    // Declared first, so it is dropped last.
+    let _latch = shared.join_latch.count_down_on_drop();
     let config = shared.scheduler().config();
     let log = Rc::new(Log::new(worker, entries));
-    let ports = Recorded::new(seat, Versioned(Native), Rc::clone(&log));
+    let ports = Recorded::new(slot, Versioned(Native), Rc::clone(&log));
     let mut cx = RecordedCtx {
         scratch: scratch_init(worker),
-        rng: worker_rng(config.seed, worker),
         metrics: WorkerMetricsLocal::default(),
-        spawner: Spawner::new(worker, ports),
+        state: WorkerState::new(worker, ports),
     };
-    // Whoever builds listens until it has heard everybody, so this arrives; and if not, nobody needs it.
+    // The builder listens until all workers have reported; otherwise the report does not matter.
     let _ = ready.send(());
     drop(ready);
     let run = |Numbered { task, .. }: Numbered<T>, cx: &mut RecordedCtx<T, S>| runner(task, cx);
     let mut idle = TieredIdle::of(config);
     let mut hooks = LogHooks(Rc::clone(&log));
-    // Unwind safety: what a policy that panicked has left is told as it is.
+    // Unwind safety: the state is only read after a panic.
     let ran = catch_unwind(AssertUnwindSafe(|| {
         run_worker(&mut cx, &run, &mut idle, &mut hooks)
     }));
     if let Err(payload) = ran {
-        // An assertion of the policy's. The count can no longer be trusted to reach zero.
-        let ports = cx.spawner.ports();
+        // A failed assertion of the policy: the count may never reach zero.
+        let ports = cx.state.ports();
         ports.record_panic(payload);
         shared.scheduler().abort(ports);
         shared.scheduler().sleep().finish(ports);
@@ -78,15 +72,15 @@ pub(super) fn work<T, S>(
     let RecordedCtx {
         scratch,
         metrics,
-        mut spawner,
+        mut state,
         ..
     } = cx;
-    let handed_back = spawner.take_handed_back();
-    drop((spawner, hooks));
-    Remains {
+    let returned = state.take_returned();
+    drop((state, hooks));
+    WorkerOutput {
         scratch,
         metrics,
-        handed_back: handed_back.iter().map(|task| task.id).collect(),
+        returned: returned.iter().map(|task| task.id).collect(),
         log: Rc::into_inner(log).expect("ports and hooks are dropped"),
     }
 }
@@ -94,7 +88,7 @@ pub(super) fn work<T, S>(
 impl<T, S> RecordedCtx<T, S> {
     #[inline]
     fn number(&self, task: T) -> Numbered<T> {
-        let id = self.spawner.ports().log().next_task();
+        let id = self.state.ports().log().next_task();
         Numbered { id, task }
     }
 }
@@ -102,7 +96,7 @@ impl<T, S> RecordedCtx<T, S> {
 impl<T, S> TaskCtx<T, S> for RecordedCtx<T, S> {
     #[inline]
     fn worker_id(&self) -> usize {
-        self.spawner.worker_id()
+        self.state.worker_id()
     }
 
     #[inline]
@@ -113,30 +107,30 @@ impl<T, S> TaskCtx<T, S> for RecordedCtx<T, S> {
     #[inline]
     fn spawn_local(&mut self, task: T) {
         let task = self.number(task);
-        self.spawner.spawn_local(task);
-        self.spawner.ports().log().spawned();
+        self.state.spawn_local(task);
+        self.state.ports().log().spawned();
     }
 
     #[inline]
     fn spawn_global(&mut self, task: T) {
         let task = self.number(task);
-        self.spawner.spawn_global(task);
-        self.spawner.ports().log().spawned();
+        self.state.spawn_global(task);
+        self.state.ports().log().spawned();
     }
 
     #[inline]
     fn publish(&mut self) {
-        self.spawner.publish();
+        self.state.publish();
     }
 
     #[inline]
-    fn somebody_is_hungry(&mut self) -> bool {
-        self.spawner.somebody_is_hungry()
+    fn has_idle_workers(&mut self) -> bool {
+        self.state.has_idle_workers()
     }
 
     #[inline]
     fn wait_until(&mut self, _what: &'static str, ready: impl FnMut() -> bool) -> bool {
-        self.spawner.wait_until(ready)
+        self.state.wait_until(ready)
     }
 }
 
@@ -144,18 +138,8 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
     type Ports = Ports<T>;
 
     #[inline]
-    fn spawner(&mut self) -> &mut Spawner<Numbered<T>, Ports<T>> {
-        &mut self.spawner
-    }
-
-    #[inline]
-    fn worker_id(&self) -> usize {
-        self.spawner.worker_id()
-    }
-
-    #[inline]
-    fn scratch(&mut self) -> &mut S {
-        &mut self.scratch
+    fn state(&mut self) -> &mut WorkerState<Numbered<T>, Ports<T>> {
+        &mut self.state
     }
 
     #[inline]
@@ -163,14 +147,9 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
         &mut self.metrics
     }
 
-    #[inline]
-    fn below(&mut self, bound: usize) -> usize {
-        below(self.rng.next_u32(), bound)
-    }
-
-    /// The panic is written down and its payload dropped; the scratch value stays as the task has left it.
+    /// Records the panic and drops the payload; the scratch value stays as it is.
     fn isolate(&mut self, _payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
-        self.spawner.ports().log().panicked();
+        self.state.ports().log().panicked();
         Ok(())
     }
 }
@@ -178,7 +157,7 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
 impl<T, S> fmt::Debug for RecordedCtx<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordedCtx")
-            .field("worker", &self.spawner.worker_id())
+            .field("worker", &self.state.worker_id())
             .finish_non_exhaustive()
     }
 }

@@ -1,35 +1,33 @@
-//! What a running task may touch: its worker's number, scratch, chance and counters, and the doors for new tasks.
+//! The context of a running task.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use executor_core::{SeenByTasks, TimeHistogram, WorkerCtxLike, WorkerMetricsLocal};
-use rand_core::{Rng, SeedableRng};
+use executor_core::{TaskCtx, TimeHistogram, WorkerCtxLike, WorkerMetricsLocal, WorkerState};
 use rand_xorshift::XorShiftRng;
 
 use crate::handle::ExecutorHandle;
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
+use crate::random::task_rng;
 
-/// The worker that runs a task, as the task sees it.
+/// The context of a running task.
 ///
-/// It has no lifetime parameter, and every field that a task may change is a field of its own, so borrowing one
-/// leaves the others free. For code that is to run in the simulator as well there is
-/// [`TaskCtx`](executor_core::TaskCtx), which this implements.
-// On a cache line of its own, so that what is on a short task's path lies the same way whatever is added here or comes before:
-// eight bytes more at another place have cost 15 % of such a task's time.
+/// It has no lifetime parameter, and borrowing one of its public fields leaves the others free. It
+/// implements [`TaskCtx`], for code that also runs in the simulator.
+// On a cache line of its own, so that a short task's memory always lies the same way: eight bytes
+// more at another place have cost 15 % of such a task's time.
 #[repr(align(128))]
 pub struct WorkerCtx<T, S> {
     /// Number of the worker, from 0.
     pub worker_id: usize,
-    /// The worker's own value; only tasks on this worker see it.
+    /// The worker's scratch value.
     pub scratch: S,
-    /// The worker's own random numbers, from the executor's seed and the worker's number. The policy draws victims
-    /// from it, too.
+    /// Random numbers for this worker's tasks, from the executor's seed and the worker's number.
     pub rng: XorShiftRng,
-    /// What the worker has counted. `spawned`, `wakes` and `idle` are brought up to date when the worker runs out of
-    /// work, the last only when it leaves.
+    /// The worker's counters. `spawned` and `wakes` are updated when the worker runs out of work,
+    /// `idle` when it leaves.
     pub metrics: WorkerMetricsLocal,
     on_panic: PanicHandler<S>,
     spawner: Spawner<T>,
@@ -46,47 +44,48 @@ impl<T, S> WorkerCtx<T, S> {
         Self {
             worker_id,
             scratch,
-            rng: worker_rng(seed, worker_id),
+            rng: task_rng(seed, worker_id),
             metrics: WorkerMetricsLocal::default(),
             on_panic,
-            spawner: Spawner(executor_core::Spawner::new(worker_id, ports)),
+            spawner: Spawner(WorkerState::new(worker_id, ports)),
         }
     }
 
-    /// Adds a task to this worker's own queue. It runs here next unless somebody steals it, whether the executor
-    /// still accepts tasks from outside or not. While the executor aborts it is handed back instead of run.
+    /// Adds a task to this worker's own tasks. It runs here next unless a thief takes it, also
+    /// while the executor drains. During an abort it is returned instead.
     #[inline]
     pub fn spawn_local(&mut self, task: T) {
         self.spawner.spawn_local(task);
     }
 
-    /// Adds a task to the end of the global queue, so that it runs after what waits there.
+    /// Adds a task to the end of the global queue.
     #[inline]
     pub fn spawn_global(&mut self, task: T) {
         self.spawner.spawn_global(task);
     }
 
-    /// Makes every task of this worker visible to thieves: for a task that is about to take long or to wait.
+    /// Makes every task of this worker visible to thieves, for a task that is about to take long or
+    /// to wait.
     #[inline]
     pub fn publish(&mut self) {
         self.spawner.publish();
     }
 
-    /// Whether some worker looks for work or sleeps: then a long task does well to split what is left of it, or to put it
-    /// back. One relaxed load; advice, since a moment later it may be otherwise.
+    /// Whether some worker searches or sleeps: then a long task should split or put back what is
+    /// left of it. One relaxed load; it may change at once.
     #[inline]
     #[must_use]
-    pub fn somebody_is_hungry(&self) -> bool {
-        self.spawner.somebody_is_hungry()
+    pub fn has_idle_workers(&self) -> bool {
+        self.spawner.has_idle_workers()
     }
 
-    /// A handle to the executor, to be kept or given away.
+    /// A handle to the executor.
     #[must_use]
     pub fn handle(&self) -> ExecutorHandle<T> {
         self.spawner.handle()
     }
 
-    /// Scratch and spawner at the same time, for a task that spawns while it borrows from its scratch.
+    /// Scratch value and spawner, for a task that spawns while it borrows from its scratch value.
     ///
     /// ```
     /// use executor_threaded::{Executor, ExecutorConfig};
@@ -107,16 +106,14 @@ impl<T, S> WorkerCtx<T, S> {
         (&mut self.scratch, &mut self.spawner)
     }
 
-    /// How long it took this worker to run after it was unparked.
     pub(crate) fn wake_delays(&self) -> TimeHistogram {
         self.spawner.0.ports().wake_delays()
     }
 
-    /// The worker leaves: what it counted, what it took and did not run, and the scratch value.
-    pub(crate) fn into_remains(mut self) -> (WorkerMetricsLocal, Vec<T>, S) {
+    pub(crate) fn into_output(mut self) -> (WorkerMetricsLocal, Vec<T>, S) {
         let Spawner(mut spawner) = self.spawner;
         self.metrics.idle = spawner.ports().idle();
-        (self.metrics, spawner.take_handed_back(), self.scratch)
+        (self.metrics, spawner.take_returned(), self.scratch)
     }
 }
 
@@ -129,8 +126,8 @@ impl<T, S> fmt::Debug for WorkerCtx<T, S> {
     }
 }
 
-/// How a running task brings others into the world; half of [`WorkerCtx::parts`].
-pub struct Spawner<T>(executor_core::Spawner<T, ThreadPorts<T>>);
+/// Spawns tasks; half of [`WorkerCtx::parts`].
+pub struct Spawner<T>(WorkerState<T, ThreadPorts<T>>);
 
 impl<T> Spawner<T> {
     /// See [`WorkerCtx::spawn_local`].
@@ -151,11 +148,11 @@ impl<T> Spawner<T> {
         self.0.publish();
     }
 
-    /// See [`WorkerCtx::somebody_is_hungry`].
+    /// See [`WorkerCtx::has_idle_workers`].
     #[inline]
     #[must_use]
-    pub fn somebody_is_hungry(&self) -> bool {
-        self.0.somebody_is_hungry()
+    pub fn has_idle_workers(&self) -> bool {
+        self.0.has_idle_workers()
     }
 
     /// See [`WorkerCtx::handle`].
@@ -171,19 +168,10 @@ impl<T> fmt::Debug for Spawner<T> {
     }
 }
 
-impl<T, S> SeenByTasks for WorkerCtx<T, S> {}
-
-impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
-    type Ports = ThreadPorts<T>;
-
-    #[inline]
-    fn spawner(&mut self) -> &mut executor_core::Spawner<T, ThreadPorts<T>> {
-        &mut self.spawner.0
-    }
-
+impl<T, S> TaskCtx<T, S> for WorkerCtx<T, S> {
     #[inline]
     fn worker_id(&self) -> usize {
-        self.worker_id
+        self.spawner.0.worker_id()
     }
 
     #[inline]
@@ -192,67 +180,46 @@ impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
     }
 
     #[inline]
+    fn spawn_local(&mut self, task: T) {
+        self.spawner.spawn_local(task);
+    }
+
+    #[inline]
+    fn spawn_global(&mut self, task: T) {
+        self.spawner.spawn_global(task);
+    }
+
+    #[inline]
+    fn publish(&mut self) {
+        self.spawner.publish();
+    }
+
+    #[inline]
+    fn has_idle_workers(&mut self) -> bool {
+        self.spawner.has_idle_workers()
+    }
+
+    #[inline]
+    fn wait_until(&mut self, _what: &'static str, ready: impl FnMut() -> bool) -> bool {
+        self.spawner.0.wait_until(ready)
+    }
+}
+
+impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
+    type Ports = ThreadPorts<T>;
+
+    #[inline]
+    fn state(&mut self) -> &mut WorkerState<T, ThreadPorts<T>> {
+        &mut self.spawner.0
+    }
+
+    #[inline]
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
     }
 
-    #[inline]
-    fn below(&mut self, bound: usize) -> usize {
-        below(self.rng.next_u32(), bound)
-    }
-
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
-        (self.on_panic)(self.worker_id, payload, &mut self.scratch);
+        (self.on_panic)(self.spawner.0.worker_id(), payload, &mut self.scratch);
         Ok(())
-    }
-}
-
-/// 32 random bits as a number below `bound`.
-#[inline]
-pub(crate) fn below(random: u32, bound: usize) -> usize {
-    // The high half of a product is a fair scaling of 32 random bits (Lemire, "Fast Random Integer Generation in
-    // an Interval", 2019); its bias for at most 32,767 workers is below one in a hundred thousand.
-    ((u64::from(random) * bound as u64) >> 32) as usize
-}
-
-/// A generator of its own for each worker, the same for the same seed.
-pub(crate) fn worker_rng(seed: u64, worker: usize) -> XorShiftRng {
-    let first = splitmix64(seed ^ splitmix64(worker as u64));
-    let second = splitmix64(first);
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&first.to_le_bytes());
-    bytes[8..].copy_from_slice(&second.to_le_bytes());
-    XorShiftRng::from_seed(bytes)
-}
-
-/// A step of the SplitMix64 generator: mixes all bits of its argument. Source: Steele, Lea and Flood, "Fast
-/// Splittable Pseudorandom Number Generators", OOPSLA 2014.
-fn splitmix64(state: u64) -> u64 {
-    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn splitmix64_gives_the_published_numbers() {
-        // The first outputs of the reference implementation from state 0.
-        assert_eq!(splitmix64(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(splitmix64(0x9e37_79b9_7f4a_7c15), 0x6e78_9e6a_a1b9_65f4);
-    }
-
-    #[test]
-    fn workers_draw_different_numbers_and_the_same_worker_the_same() {
-        let draw = |seed, worker| {
-            let mut rng = worker_rng(seed, worker);
-            [(); 4].map(|()| rng.next_u64())
-        };
-        assert_eq!(draw(7, 0), draw(7, 0));
-        assert_ne!(draw(7, 0), draw(7, 1));
-        assert_ne!(draw(7, 0), draw(8, 0));
     }
 }

@@ -1,29 +1,27 @@
-//! By the time that steps take, so that a turn lasts about as long as one wants; sooner if somebody is hungry.
+//! Turns of about a target duration; shorter ones while a worker is idle.
 //!
-//! A clock read costs some 20 ns, which may be more than a step. So the clock is read at most after as many steps again as the
-//! turn has made already, and sooner when it would be half over by then: a dozen reads in a turn of thousands of steps, and
-//! a step that suddenly takes long is noticed before the turn has lasted much more than twice as long as it had till then.
+//! A clock read costs some 20 ns, which may be more than a step. So the clock is read at most after
+//! as many steps again as the turn has made, and sooner if the turn would be half over by then.
 
 use std::time::{Duration, Instant};
 
-use super::YieldPolicy;
+use super::policy::YieldPolicy;
 
-/// What part of a turn is left if somebody is hungry.
-const HUNGRY_PART: u32 = 8;
+/// The part of a turn that remains while a worker is idle.
+const IDLE_PART: u32 = 8;
 
-/// A turn lasts about a target duration, measured, and an eighth of it while somebody is hungry.
-///
-/// It is never shorter than one step, and may last as long as its last steps take beyond the target.
+/// A turn lasts about a target duration, and an eighth of it while a worker is idle. It has at
+/// least one step and may exceed the target by its last steps.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptiveYield {
     target: Duration,
     began: Instant,
     /// Steps of this turn.
     steps: u64,
-    /// The clock is read when there have been as many.
-    look_at: u64,
-    /// Whether somebody was hungry at the last look.
-    hungry: bool,
+    /// The number of steps at which the clock is read next.
+    read_at: u64,
+    /// Whether a worker was idle at the last read.
+    any_idle: bool,
 }
 
 impl AdaptiveYield {
@@ -34,16 +32,16 @@ impl AdaptiveYield {
             target,
             began: Instant::now(),
             steps: 0,
-            look_at: 1,
-            hungry: false,
+            read_at: 1,
+            any_idle: false,
         }
     }
 
-    /// Whether a turn of so many steps that has lasted for `elapsed` is over; if not, plans the next look.
-    fn judge(&mut self, elapsed: Duration, hungry: bool) -> bool {
-        self.hungry = hungry;
-        let target = if hungry {
-            self.target / HUNGRY_PART
+    /// Whether the turn is over after `elapsed`; if not, plans the next clock read.
+    fn judge(&mut self, elapsed: Duration, any_idle: bool) -> bool {
+        self.any_idle = any_idle;
+        let target = if any_idle {
+            self.target / IDLE_PART
         } else {
             self.target
         };
@@ -53,13 +51,13 @@ impl AdaptiveYield {
         let step = (elapsed.as_nanos() / u128::from(self.steps)).max(1);
         let till_half = (target - elapsed).as_nanos() / 2 / step;
         let ahead = u64::try_from(till_half).unwrap_or(u64::MAX).clamp(1, self.steps);
-        self.look_at = self.steps + ahead;
+        self.read_at = self.steps + ahead;
         false
     }
 }
 
 impl Default for AdaptiveYield {
-    /// Turns of 200 µs, the time after which a worker looks at the injector anyway.
+    /// Turns of 200 µs, after which a worker tries the injector anyway.
     fn default() -> Self {
         Self::new(Duration::from_micros(200))
     }
@@ -71,12 +69,12 @@ impl YieldPolicy for AdaptiveYield {
     }
 
     #[inline]
-    fn should_yield(&mut self, somebody_is_hungry: bool) -> bool {
+    fn should_yield(&mut self, has_idle_workers: bool) -> bool {
         self.steps += 1;
-        if self.steps < self.look_at && (self.hungry || !somebody_is_hungry) {
+        if self.steps < self.read_at && (self.any_idle || !has_idle_workers) {
             return false;
         }
-        let over = self.judge(self.began.elapsed(), somebody_is_hungry);
+        let over = self.judge(self.began.elapsed(), has_idle_workers);
         if over {
             self.begin_turn();
         }
@@ -88,19 +86,19 @@ impl YieldPolicy for AdaptiveYield {
 mod tests {
     use super::*;
 
-    /// A turn in which step number `n` takes `ns(n)`: its steps, how long it lasted, how often the clock was read.
-    fn turn(target_ns: u64, hungry: impl Fn(u64) -> bool, ns: impl Fn(u64) -> u64) -> (u64, u64, u64) {
+    /// A turn whose step number `n` takes `ns(n)`: steps, duration, clock reads.
+    fn turn(target_ns: u64, any_idle: impl Fn(u64) -> bool, ns: impl Fn(u64) -> u64) -> (u64, u64, u64) {
         let mut policy = AdaptiveYield::new(Duration::from_nanos(target_ns));
         let (mut elapsed, mut looks) = (0, 0);
         loop {
             policy.steps += 1;
             elapsed += ns(policy.steps);
-            let hungry = hungry(policy.steps);
-            if policy.steps < policy.look_at && (policy.hungry || !hungry) {
+            let any_idle = any_idle(policy.steps);
+            if policy.steps < policy.read_at && (policy.any_idle || !any_idle) {
                 continue;
             }
             looks += 1;
-            if policy.judge(Duration::from_nanos(elapsed), hungry) {
+            if policy.judge(Duration::from_nanos(elapsed), any_idle) {
                 return (policy.steps, elapsed, looks);
             }
         }
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_hungry_gets_it_after_an_eighth() {
+    fn an_idle_worker_ends_a_turn_after_an_eighth() {
         assert_eq!(turn(200_000, |_| true, |_| 1_000).0, 25);
         let (steps, _, _) = turn(200_000, |step| step >= 100, |_| 1_000);
         assert_eq!(steps, 100, "at once, if the eighth is over when hunger comes");

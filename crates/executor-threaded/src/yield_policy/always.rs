@@ -1,13 +1,13 @@
-//! Always: a turn is one step.
+//! The policy of one step a turn.
 
-use super::YieldPolicy;
+use super::policy::YieldPolicy;
 
-/// A turn is one step. For steps that are long each, and for tests: it brings out what a task does not keep in its cursor.
+/// A turn is one step, for long steps and for tests of cursors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlwaysYield;
 
 impl YieldPolicy for AlwaysYield {
-    fn should_yield(&mut self, _somebody_is_hungry: bool) -> bool {
+    fn should_yield(&mut self, _has_idle_workers: bool) -> bool {
         true
     }
 }

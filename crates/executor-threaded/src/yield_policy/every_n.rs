@@ -1,10 +1,10 @@
-//! Every so many steps, whatever they take.
+//! The policy of a fixed number of steps.
 
 use std::num::NonZeroU32;
 
-use super::YieldPolicy;
+use super::policy::YieldPolicy;
 
-/// A turn is so many steps. For steps that all take about as long; it reads no clock.
+/// A turn is a fixed number of steps, for steps of about equal length; it reads no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EveryN {
     n: NonZeroU32,
@@ -16,7 +16,7 @@ impl EveryN {
     ///
     /// # Panics
     ///
-    /// If `n` is 0: a turn without a step would never get anywhere.
+    /// If `n` is 0.
     #[must_use]
     pub fn new(n: u32) -> Self {
         let n = NonZeroU32::new(n).expect("a turn has at least one step");
@@ -29,7 +29,7 @@ impl YieldPolicy for EveryN {
         self.left = self.n.get();
     }
 
-    fn should_yield(&mut self, _somebody_is_hungry: bool) -> bool {
+    fn should_yield(&mut self, _has_idle_workers: bool) -> bool {
         self.left -= 1;
         if self.left > 0 {
             return false;

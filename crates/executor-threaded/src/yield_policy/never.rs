@@ -1,13 +1,13 @@
-//! Never: a task runs to its end.
+//! The policy of tasks without turns.
 
-use super::YieldPolicy;
+use super::policy::YieldPolicy;
 
-/// A task runs to its end in one turn. For tasks that are short anyway, and to compare with.
+/// A task runs to its end in one turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NeverYield;
 
 impl YieldPolicy for NeverYield {
-    fn should_yield(&mut self, _somebody_is_hungry: bool) -> bool {
+    fn should_yield(&mut self, _has_idle_workers: bool) -> bool {
         false
     }
 }

@@ -1,4 +1,4 @@
-//! Building an executor: settings that are refused, names, stacks, cores, and what the environment says.
+//! Building an executor: invalid settings, names, stacks, cores, and the environment.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use executor_threaded::{
     BuildError, CoreAssigner, CoreError, Executor, ExecutorConfig, ExecutorHandle, IdleAction, IdleHooks,
-    IdleRound, Nap, Pin, for_host,
+    IdleRound, Park, Pin, for_host,
 };
 
 use crate::support::{assert_no_thread_is_left, both_ways_of_parking, config};
@@ -68,7 +68,7 @@ fn a_thread_name_that_no_thread_can_have_is_refused() {
 
 #[test]
 fn a_thread_that_cannot_be_started_is_an_error_and_the_started_ones_are_joined() {
-    // A stack as large as a quarter of the address space: there is room for a few at most.
+    // A quarter of the address space: a few such stacks fit at most.
     let started = Arc::new(AtomicUsize::new(0));
     let (starts, stops) = (Arc::clone(&started), Arc::clone(&started));
     let built = Executor::<()>::builder()
@@ -98,7 +98,7 @@ both_ways_of_parking! {
         impl IdleHooks for Counting {
             fn on_idle(&mut self, _round: IdleRound) -> IdleAction {
                 self.rounds.fetch_add(1, Ordering::Relaxed);
-                IdleAction::Park(Nap { doze: 0, timeout: self.park_timeout })
+                IdleAction::Park(Park { spin_before: 0, timeout: self.park_timeout })
             }
         }
         let (started, stopped, rounds) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::default());
@@ -124,8 +124,8 @@ both_ways_of_parking! {
     }
 }
 
-/// One test for all of pinning, since cores are dealt out once per process and tests run beside each other; no other
-/// test of this binary pins.
+/// One test for all of pinning, since cores are dealt out once per process; no other test of this
+/// binary pins.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_core_belongs_to_one_executor_at_a_time() {
@@ -191,7 +191,7 @@ fn a_core_belongs_to_one_executor_at_a_time() {
     assert_eq!(places, BTreeSet::from([allowed_cores()]));
     drop(free);
 
-    // A set of cores, and each worker one of its own: in this test, for it holds every core at times.
+    // In this test, since it holds every core at times.
     let one = CoreAssigner::new().cores()[0];
     let kept = Executor::<()>::builder()
         .config(ExecutorConfig {
@@ -217,8 +217,7 @@ fn a_core_belongs_to_one_executor_at_a_time() {
     }
 }
 
-/// The variable is read in a child process, this very test once more: setting it in this process would race with
-/// other tests.
+/// Runs this test again in a child process: setting the variable here would race with other tests.
 #[test]
 fn the_environment_overrides_the_number_of_workers_and_nonsense_in_it_is_an_error() {
     const CHILD: &str = "WINDLASS_TEST_IS_CHILD";
@@ -252,7 +251,7 @@ fn the_environment_overrides_the_number_of_workers_and_nonsense_in_it_is_an_erro
     assert!(said.contains(&format!("[workers {}]", num_cpus::get())), "{said}");
 }
 
-/// The kernel's list of cores that this thread may run on.
+/// The kernel's list of this thread's cores.
 #[cfg(target_os = "linux")]
 fn allowed_cores() -> String {
     let status = std::fs::read_to_string("/proc/thread-self/status").expect("Linux tells a thread's status");

@@ -1,4 +1,4 @@
-//! Every way to end an executor: nothing is lost, nothing runs twice, no thread stays.
+//! Every way to end an executor: no task is lost or runs twice, and no thread stays.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -81,7 +81,7 @@ both_ways_of_parking! {
     }
 }
 
-/// The very same tasks come back, and a batch comes back whole and in order.
+/// Rejects give back the same tasks, a batch whole and in order.
 pub(crate) fn assert_handed_back(handle: &ExecutorHandle<Box<u32>>) {
     assert!(!handle.is_accepting());
     let task = Box::new(42);
@@ -96,7 +96,7 @@ pub(crate) fn assert_handed_back(handle: &ExecutorHandle<Box<u32>>) {
     assert_eq!(back, addresses);
 }
 
-/// A way to end an executor, for a thousand times.
+/// A way to end an executor.
 type Ending = fn(Executor<u32>);
 
 /// While a producer keeps spawning and tasks keep spawning tasks.
@@ -130,7 +130,7 @@ both_ways_of_parking! {
     fn a_thousand_cycles_of_start_and_join_leak_no_thread(park_timeout) {
         a_thousand_times(if park_timeout.is_some() { "cycle-join-t" } else { "cycle-join-n" }, park_timeout, |executor| {
             let metrics = executor.join();
-            assert_eq!(metrics.total.handed_back, 0);
+            assert_eq!(metrics.total.returned, 0);
         });
     }
 }
@@ -178,7 +178,7 @@ both_ways_of_parking! {
                     Ok(_) => Vec::new(),
                     Err(aborted) => {
                         assert!(aborted.panic.is_none());
-                        assert_eq!(aborted.metrics.total.handed_back, aborted.tasks.len() as u64);
+                        assert_eq!(aborted.metrics.total.returned, aborted.tasks.len() as u64);
                         aborted.tasks
                     }
                 }
@@ -187,8 +187,8 @@ both_ways_of_parking! {
     }
 }
 
-/// Producers spawn until they are refused, one by one and in batches, while `end` ends the executor. Every accepted
-/// task was run or is among those that `end` gives back, never both. Gives how many were accepted and run.
+/// Producers spawn one by one and in batches until they are rejected, while `end` ends the
+/// executor. Every accepted task runs or is returned by `end`, never both. Returns both numbers.
 fn race_producers(
     park_timeout: Option<Duration>,
     end: impl FnOnce(Executor<usize>) -> Vec<usize>,
@@ -229,19 +229,19 @@ fn race_producers(
         })
         .collect();
     wait_until(|| started.load(Ordering::Relaxed) > 100);
-    let handed_back = end(executor);
+    let returned = end(executor);
 
     let run = ran.seen_once();
-    for &task in &handed_back {
-        // A task that was run as well is now seen twice.
+    for &task in &returned {
+        // A task that also ran is seen twice here.
         ran.see(task);
     }
-    assert_eq!(ran.seen_once(), run + handed_back.len());
+    assert_eq!(ran.seen_once(), run + returned.len());
     let mut accepted = 0;
     for producer in producers {
         accepted += producer.join().expect("the producer does not panic").len();
     }
-    assert_eq!(accepted, run + handed_back.len());
+    assert_eq!(accepted, run + returned.len());
     (accepted, run)
 }
 
@@ -301,7 +301,7 @@ both_ways_of_parking! {
     }
 }
 
-/// Counts how many of it were made and dropped.
+/// Counts how many were made and dropped.
 struct Counted(Arc<AtomicUsize>, u32);
 
 impl Drop for Counted {
@@ -354,7 +354,7 @@ both_ways_of_parking! {
             let prefix = if park_timeout.is_some() { "own-drop-t" } else { "own-drop-n" };
             let slot: Arc<Mutex<Option<Executor<Counted>>>> = Arc::default();
             let (taken, dropped) = (Arc::clone(&slot), Arc::new(AtomicUsize::new(0)));
-            // Nobody hears of a panic of this executor's tasks, so what is wrong is written down.
+            // A panic of this executor's tasks would be unheard.
             let wrong = Arc::new(AtomicBool::new(false));
             let is_wrong = Arc::clone(&wrong);
             let executor = Executor::<Counted>::builder()
@@ -362,7 +362,8 @@ both_ways_of_parking! {
                 .thread_name(prefix)
                 .build(|_| (), move |task, cx| {
                     if task.1 != DROPPER {
-                        // The first child may have been taken at once; the second was spawned after the drop.
+                        // The first child may have been taken at once; the second was spawned after
+                        // the drop.
                         is_wrong.fetch_or(task.1 == AFTER, Ordering::Relaxed);
                         return;
                     }
@@ -380,8 +381,7 @@ both_ways_of_parking! {
             let handle = executor.handle();
             executor.spawn_external(Counted(Arc::clone(&dropped), DROPPER)).expect("the gate is open");
             *slot.lock().expect("nobody panics here") = Some(executor);
-            // A worker holds the runner, and with it a share of the slot, until it leaves, and what it has taken until
-            // its thread has ended.
+            // A worker holds the runner, and so a share of the slot, until it leaves.
             wait_until(|| Arc::strong_count(&slot) == 1);
             wait_until(|| dropped.load(Ordering::Relaxed) == 3);
             assert!(!wrong.load(Ordering::Relaxed));
@@ -460,7 +460,7 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// Handles in tasks, in scratches and in the runner make no circle that keeps anything alive.
+    /// Handles in tasks, scratch values and the runner keep nothing alive.
     fn handles_keep_nothing_running(park_timeout) {
         struct Task(Option<ExecutorHandle<Task>>);
         let alive = Arc::new(AtomicBool::new(true));
@@ -481,7 +481,7 @@ both_ways_of_parking! {
     }
 }
 
-/// All workers wait for tasks that nobody is left to run.
+/// All workers wait for tasks that none is left to run.
 #[test]
 fn a_task_that_waits_in_vain_is_let_go_by_an_abort() {
     let door = Arc::new(Door::default());

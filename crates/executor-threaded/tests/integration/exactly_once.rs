@@ -1,4 +1,4 @@
-//! Every task runs exactly once: from outside and inside, with one worker and with more workers than cores.
+//! Every task runs exactly once, with one worker and with more workers than cores.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,8 +17,8 @@ both_ways_of_parking! {
     }
 }
 
-/// Half of the tasks come from two producers, one by one and in batches; each of them spawns one more, every
-/// seventh of these through the global queue.
+/// Half of the tasks come from two producers; each spawns one more, every seventh through the
+/// global queue.
 fn run_from_inside_and_outside(workers: usize, park_timeout: Option<std::time::Duration>) {
     let tasks = sized(1_000_000, 10_000_000);
     let outside = tasks / 2;
@@ -46,7 +46,7 @@ fn run_from_inside_and_outside(workers: usize, park_timeout: Option<std::time::D
         let mut next = from as u32;
         let mut batch = 1;
         while (next as usize) < to {
-            // One by one most of the time, and every now and then a batch, of growing size.
+            // Mostly one by one, sometimes a batch of growing size.
             if next.is_multiple_of(1_000) {
                 let end = (next + batch).min(to as u32);
                 handle
@@ -124,7 +124,7 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// A single worker that always has a task of its own must still come to see the one from outside.
+    /// A single worker that always has an own task still runs the one from outside.
     fn a_task_that_respawns_itself_does_not_starve_the_injector(park_timeout) {
         #[derive(PartialEq)]
         enum Task {
@@ -149,7 +149,7 @@ both_ways_of_parking! {
     }
 }
 
-/// A forest: how many children each task has, by its number; a child's number is the next that is free.
+/// A forest: the number of children of each task; a child's number is the next free one.
 #[derive(Clone, Debug)]
 struct Forest {
     roots: usize,
@@ -175,7 +175,7 @@ proptest! {
         timeout in any::<bool>(),
     ) {
         let Forest { roots, children } = forest;
-        // Children are numbered as they are born, whoever bears them, until the forest is full.
+        // Children are numbered as they are spawned, until the forest is full.
         let born = Arc::new(AtomicUsize::new(roots));
         let full = roots + children.iter().map(|&n| usize::from(n)).sum::<usize>();
         let tally = Arc::new(Tally::new(full));

@@ -1,4 +1,4 @@
-//! What an idle executor costs: nothing. The kernel's own count of context switches says so.
+//! An idle executor costs nothing, by the kernel's count of context switches.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use executor_threaded::Executor;
 
 use crate::support::{config, threads_named};
 
-/// Two seconds here; `examples/idle_cost.rs` does the same for as long as one likes.
+/// `examples/idle_cost.rs` does the same for longer.
 #[test]
 fn the_workers_of_an_idle_executor_make_no_context_switch() {
     for workers in [2, 65] {
@@ -31,8 +31,7 @@ fn the_workers_of_an_idle_executor_make_no_context_switch() {
     }
 }
 
-/// Counts once they have stopped changing: workers go to sleep a moment after the last task. Workers that poll
-/// never get there.
+/// The counts, once they have stopped changing, which never happens if workers poll.
 fn settled() -> BTreeMap<String, u64> {
     let mut before = context_switches();
     for _ in 0..200 {
@@ -51,7 +50,7 @@ fn context_switches() -> BTreeMap<String, u64> {
     threads.map(|tid| (tid.clone(), switches_of(&tid))).collect()
 }
 
-/// Voluntary and involuntary context switches of a thread of this process.
+/// Context switches of a thread of this process.
 fn switches_of(tid: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/self/task/{tid}/status")).expect("the thread lives");
     let counts: Vec<u64> = status

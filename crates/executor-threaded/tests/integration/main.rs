@@ -1,5 +1,5 @@
-//! What the executor promises, shown from outside. Every test that is not about the cost of idling runs twice:
-//! parking until woken, and parking with a timeout.
+//! The executor's promises, from outside. Nearly every test runs twice: with parking until woken,
+//! and with a timeout.
 
 mod building;
 mod endings;

@@ -1,4 +1,4 @@
-//! A panic, wherever it happens: it is told, nothing hangs, nothing is lost and nothing more is accepted.
+//! A panic anywhere is reported; nothing hangs, no task is lost and none is accepted after it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -103,7 +103,7 @@ both_ways_of_parking! {
             }
             let total = &aborted.metrics.total;
             assert_eq!(tally.seen_once(), run + aborted.tasks.len());
-            assert_eq!(TASKS as u64 + total.spawned, total.executed() + total.handed_back);
+            assert_eq!(TASKS as u64 + total.spawned, total.executed() + total.returned);
         }
     }
 }
@@ -217,7 +217,7 @@ both_ways_of_parking! {
         let kinds: [fn(&ExecTraceEvent<()>) -> bool; 6] = [
             |event| matches!(event, ExecTraceEvent::TaskStart { .. }),
             |event| matches!(event, ExecTraceEvent::TaskEnd { .. }),
-            |event| matches!(event, ExecTraceEvent::HandedBack { .. }),
+            |event| matches!(event, ExecTraceEvent::Returned { .. }),
             |event| matches!(event, ExecTraceEvent::Panicked),
             |event| matches!(event, ExecTraceEvent::Park | ExecTraceEvent::Awake { .. }),
             |event| matches!(event, ExecTraceEvent::Exit),
@@ -238,7 +238,7 @@ both_ways_of_parking! {
     }
 }
 
-/// Panics whenever there is nothing to do.
+/// Panics whenever there is no work.
 struct Impatient;
 
 impl IdleHooks for Impatient {
@@ -305,7 +305,7 @@ both_ways_of_parking! {
             tally.assert_each_once();
             assert_eq!(metrics.total.panicked, expected.len() as u64);
             assert_eq!(metrics.total.executed(), 2 * TASKS as u64);
-            assert_eq!(metrics.total.handed_back, 0);
+            assert_eq!(metrics.total.returned, 0);
         }
     }
 }
@@ -336,7 +336,7 @@ both_ways_of_parking! {
     }
 }
 
-/// Panics when it is dropped, like a payload that nobody expected.
+/// Panics when dropped.
 struct PanicsWhenDropped;
 
 impl Drop for PanicsWhenDropped {

@@ -1,4 +1,4 @@
-//! Executors that end before the call returns: what may be borrowed, what comes back, and what a panic does.
+//! Executors that end before the call returns: borrowing, results and panics.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ both_ways_of_parking! {
             let names: Vec<String> = (0..workers).map(|worker| format!("worker {worker}")).collect();
             struct Scratch<'a> {
                 name: &'a str,
-                // A `Cell`: the scratch need not be `Sync`.
+                // A `Cell`, since the scratch value need not be `Sync`.
                 letters: Cell<usize>,
                 words: Vec<&'a str>,
             }
@@ -101,7 +101,7 @@ both_ways_of_parking! {
                 |executor| {
                     executor.spawn_batch(vec![0; 100]).expect("the gate is open");
                     door.await_somebody();
-                    // The task that runs ends only when the executor aborts already, or nearly so.
+                    // The running task ends only when the abort has begun, or nearly so.
                     executor.shutdown();
                     door.open();
                     panic!("the body has had enough");
@@ -212,6 +212,6 @@ both_ways_of_parking! {
             door.open();
         })
         .expect("the executor starts");
-        assert_eq!((report.metrics.total.executed(), report.metrics.total.handed_back), (1, 9));
+        assert_eq!((report.metrics.total.executed(), report.metrics.total.returned), (1, 9));
     }
 }

@@ -1,4 +1,4 @@
-//! What several tests share: configurations, a tally of what ran, and a look at this process's threads.
+//! Shared by the tests: configurations, a tally, and this process's threads.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -31,13 +31,12 @@ macro_rules! both_ways_of_parking {
 }
 pub(crate) use both_ways_of_parking;
 
-/// `debug` in a debug build, `release` in a release build: the sizes of what is promised, where a debug build
-/// would take minutes for them.
+/// `debug` in a debug build, where the promised size would take minutes, else `release`.
 pub(crate) const fn sized(debug: usize, release: usize) -> usize {
     if cfg!(debug_assertions) { debug } else { release }
 }
 
-/// `workers` workers that are not pinned: tests run beside each other, and cores are dealt out once per process.
+/// `workers` workers without pinning, since tests run beside each other.
 pub(crate) fn config(workers: usize, park_timeout: Option<Duration>) -> ExecutorConfig {
     ExecutorConfig {
         workers,
@@ -47,7 +46,7 @@ pub(crate) fn config(workers: usize, park_timeout: Option<Duration>) -> Executor
     }
 }
 
-/// Counts how often each of a number of tasks was seen.
+/// Counts how often each task was seen.
 pub(crate) struct Tally(Box<[AtomicU8]>);
 
 impl Tally {
@@ -60,7 +59,7 @@ impl Tally {
         assert_ne!(before, u8::MAX, "task {task} was seen 256 times");
     }
 
-    /// How many were seen once; the others must not have been seen at all.
+    /// How many were seen once; no other was seen at all.
     pub(crate) fn seen_once(&self) -> usize {
         let times = |task: &AtomicU8| task.load(Ordering::Relaxed);
         let twice = self.0.iter().position(|task| times(task) > 1);
@@ -75,7 +74,7 @@ impl Tally {
     }
 }
 
-/// A door that tasks wait at until the test opens it.
+/// A door at which tasks wait until the test opens it.
 #[derive(Default)]
 pub(crate) struct Door {
     open: AtomicBool,
@@ -92,26 +91,26 @@ impl Door {
         self.open.store(true, Ordering::Release);
     }
 
-    /// Returns when somebody stands at the door.
+    /// Returns when a task is at the door.
     pub(crate) fn await_somebody(&self) {
         wait_until(|| self.reached.load(Ordering::Acquire));
     }
 }
 
-/// Yields until it is so. If it never is, the test hangs, and that is its failure.
+/// Yields until it is so. A failing test hangs.
 pub(crate) fn wait_until(mut so: impl FnMut() -> bool) {
     while !so() {
         thread::yield_now();
     }
 }
 
-/// Thread ids of this process's threads whose names start with `prefix`, of at most 15 bytes. Linux only.
+/// This process's threads whose names start with `prefix`, of at most 15 bytes. Linux only.
 pub(crate) fn threads_named(prefix: &str) -> Vec<String> {
     assert!(prefix.len() <= 15, "the kernel keeps 15 bytes of a name");
     let tasks = fs::read_dir("/proc/self/task").expect("Linux lists a process's threads");
     let named = tasks.filter_map(|task| {
         let task = task.ok()?;
-        // A thread may end while we look.
+        // A thread may end meanwhile.
         let name = fs::read_to_string(task.path().join("comm")).ok()?;
         let tid = task.file_name().into_string().ok()?;
         name.starts_with(prefix).then_some(tid)
@@ -119,8 +118,7 @@ pub(crate) fn threads_named(prefix: &str) -> Vec<String> {
     named.collect()
 }
 
-/// Returns when no thread of that name is left. The kernel may still list a thread for a moment after it was
-/// joined.
+/// Returns when no thread of that name is left; the kernel may list a joined thread for a moment.
 pub(crate) fn assert_no_thread_is_left(prefix: &str) {
     if cfg!(target_os = "linux") {
         wait_until(|| threads_named(prefix).is_empty());

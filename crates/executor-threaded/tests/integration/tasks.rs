@@ -1,4 +1,4 @@
-//! What a task sees of its worker: scratch, chance, counters, number and the doors for new tasks.
+//! What a task sees of its worker: scratch value, chance, counters, number and spawning.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use crate::support::{Door, both_ways_of_parking, config, wait_until};
 
 both_ways_of_parking! {
     fn scratch_space_per_worker(park_timeout) {
-        // Neither `Send` nor `Sync`: it lives on its worker's thread alone.
+        // Neither `Send` nor `Sync`.
         type Scratch = Rc<RefCell<Vec<usize>>>;
         let workers = 4;
         let seen: Arc<Mutex<BTreeSet<(usize, usize)>>> = Arc::default();
@@ -28,7 +28,7 @@ both_ways_of_parking! {
             move |task, cx| {
                 assert_eq!(cx.scratch.borrow()[0], cx.worker_id);
                 cx.scratch.borrow_mut().push(task);
-                // One task a worker: each waits until all have been picked up.
+                // One task a worker: each waits for all.
                 met.fetch_add(1, Ordering::Relaxed);
                 wait_until(|| met.load(Ordering::Relaxed) == workers);
                 sees.lock().expect("nobody panics here").insert((cx.worker_id, cx.scratch.borrow().len()));
@@ -42,13 +42,13 @@ both_ways_of_parking! {
     }
 }
 
-/// The order in which a single worker runs tasks that draw lots, and what they drew.
+/// The order in which a single worker runs tasks, and the numbers that they draw.
 fn history(seed: u64, park_timeout: Option<std::time::Duration>) -> Vec<(u32, u64)> {
     let history: Arc<Mutex<Vec<(u32, u64)>>> = Arc::default();
     let writes = Arc::clone(&history);
     let executor = Executor::<u32>::new(
-        // How long tasks take decides how often a worker looks at the injector, and whether it keeps tasks private and takes
-        // them in runs; here it looks each time, and keeps none.
+        // Otherwise the measured times would decide when the worker takes from the injector, and in
+        // which runs.
         ExecutorConfig {
             seed,
             fairness_interval: 1,
@@ -101,7 +101,7 @@ both_ways_of_parking! {
             let by = Arc::new(AtomicUsize::new(usize::MAX));
             let taker = Arc::clone(&by);
             let executor = Executor::<Task>::new(config(2, park_timeout), |_| (), move |task, cx| match task {
-                // Its worker is busy here, so only the other one can take the child, and only by stealing it.
+                // Its worker is busy here, so the other one must steal the child.
                 Task::Parent => {
                     cx.spawn_local(Task::Child);
                     taken.pass();
@@ -127,7 +127,7 @@ both_ways_of_parking! {
 
 both_ways_of_parking! {
     fn metrics_count_parks_wakes_and_idle_time(park_timeout) {
-        // Whether a worker gets as far as to park between two tasks is chance, so it is tried until one has.
+        // Whether a worker parks between two tasks is chance, so it is tried until one does.
         loop {
             let executor = Executor::<()>::new(
                 ExecutorConfig { spin_iters: 0, ..config(1, park_timeout) },
@@ -154,17 +154,17 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    fn a_task_can_tell_whether_somebody_is_hungry(park_timeout) {
+    fn a_task_can_tell_whether_has_idle_workers(park_timeout) {
         let alone = Executor::<()>::new(config(1, park_timeout), |_| (), |(), cx| {
-            assert!(!cx.somebody_is_hungry(), "there is nobody else");
+            assert!(!cx.has_idle_workers(), "there is nobody else");
         })
         .expect("the executor starts");
         alone.spawn_external(()).expect("the gate is open");
         alone.join();
         let two = Executor::<()>::new(config(2, park_timeout), |_| (), |(), cx| {
-            wait_until(|| cx.somebody_is_hungry());
-            wait_until(|| cx.parts().1.somebody_is_hungry());
-            wait_until(|| TaskCtx::somebody_is_hungry(cx));
+            wait_until(|| cx.has_idle_workers());
+            wait_until(|| cx.parts().1.has_idle_workers());
+            wait_until(|| TaskCtx::has_idle_workers(cx));
         })
         .expect("the executor starts");
         two.spawn_external(()).expect("the gate is open");
@@ -186,7 +186,7 @@ both_ways_of_parking! {
         .expect("the executor starts");
         executor.spawn_external(0).expect("the gate is open");
         door.await_somebody();
-        // Of any 640 pushes in a row of one thread ten are watched; so are some of those of the worker.
+        // Of any 640 pushes in a row of one thread ten are watched; so are some of the worker's.
         executor.spawn_external_batch(vec![1; 640]).expect("the gate is open");
         let queued = Instant::now();
         while queued.elapsed() < Duration::from_millis(1) {
@@ -270,4 +270,58 @@ both_ways_of_parking! {
         assert_eq!((metrics.total.spawned, metrics.total.executed()), (6, 8));
         assert_eq!(metrics.accepted_external(), 2);
     }
+}
+
+/// With `spin_iters` this large a worker never reaches its last look, so the second task reaches
+/// the idle worker by the search alone.
+#[test]
+fn a_task_that_changes_its_workers_number_does_not_change_which_queues_are_searched() {
+    #[derive(Clone, Copy)]
+    enum Task {
+        ChangeTheNumber,
+        WaitForAThief,
+        Stolen,
+    }
+
+    let (changed, stolen) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let steals = Arc::clone(&stolen);
+    let executor = Executor::<Task>::new(
+        ExecutorConfig {
+            spin_iters: u32::MAX,
+            cores: Some(2),
+            ..config(2, None)
+        },
+        |_| (),
+        move |task, cx| match task {
+            Task::ChangeTheNumber => {
+                cx.worker_id = 1 - cx.worker_id;
+                // One task a worker: each waits for the other.
+                changed.fetch_add(1, Ordering::Relaxed);
+                wait_until(|| changed.load(Ordering::Relaxed) == 2);
+            }
+            Task::WaitForAThief => {
+                cx.spawn_local(Task::Stolen);
+                cx.publish();
+                let deadline = Instant::now() + Duration::from_secs(10);
+                wait_until(|| steals.load(Ordering::Relaxed) > 0 || Instant::now() > deadline);
+                steals.fetch_add(2, Ordering::Relaxed);
+            }
+            Task::Stolen => {
+                steals.fetch_add(1, Ordering::Relaxed);
+            }
+        },
+    )
+    .expect("the executor starts");
+    let changes = vec![Task::ChangeTheNumber; 2];
+    executor.spawn_external_batch(changes).expect("it accepts tasks");
+    executor.wait_idle();
+    executor
+        .spawn_external(Task::WaitForAThief)
+        .expect("it accepts tasks");
+    let metrics = executor.join();
+    assert_eq!(stolen.load(Ordering::Relaxed), 3);
+    assert_eq!(
+        metrics.total.steals_won, 1,
+        "the other worker took the second task"
+    );
 }

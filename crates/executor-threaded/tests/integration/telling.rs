@@ -1,4 +1,4 @@
-//! What the executor tells those who listen: trace hooks of its own, and the events of `tracing`.
+//! What the executor reports: trace hooks, and the events of `tracing`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::support::{both_ways_of_parking, config};
 
 type Log = Arc<Mutex<BTreeMap<usize, Vec<ExecTraceEvent<u32>>>>>;
 
-/// Writes down one worker's events.
+/// Records one worker's events.
 struct Recorder {
     worker: usize,
     log: Log,
@@ -75,14 +75,14 @@ both_ways_of_parking! {
     }
 }
 
-/// Per-task events are heard where they are compiled in.
+/// Per-task events, where they are compiled in.
 const LEVEL: Level = if cfg!(feature = "task-events") {
     Level::TRACE
 } else {
     Level::DEBUG
 };
 
-/// Collects the events of this crate as text, by the name of the thread that they happened on.
+/// Collects this crate's events as text, by the name of their thread.
 struct Listener(Heard);
 
 /// Thread and text of each event.
@@ -119,7 +119,7 @@ impl Subscriber for Listener {
     fn exit(&self, _span: &span::Id) {}
 }
 
-/// Every event so far that happened on a thread whose name starts with `prefix`.
+/// The events so far on threads whose names start with `prefix`.
 fn heard(prefix: &str) -> Vec<String> {
     static HEARD: OnceLock<Heard> = OnceLock::new();
     let heard = HEARD.get_or_init(|| {
@@ -167,7 +167,7 @@ fn start_stop_and_panic_are_events() {
     );
 }
 
-/// The rows of each lane, in order: phase, name and time in microseconds. Each bar begins and ends, none within another.
+/// The rows of each lane: phase, name and microseconds. Bars are not nested.
 fn lanes(trace: &ChromeTrace<u32>) -> BTreeMap<u64, Vec<(String, String, f64)>> {
     let mut file = Vec::new();
     trace.write_to(&mut file).expect("a vector takes it");
@@ -241,8 +241,8 @@ both_ways_of_parking! {
         executor.spawn_external_batch((0..10).collect()).expect("the gate is open");
         let aborted = executor.try_join().expect_err("a task panicked");
         let lanes = lanes(&trace);
-        let handed_back = lanes[&0].iter().filter(|row| row.1 == "handed back").count();
-        assert_eq!(handed_back, aborted.tasks.len());
+        let returned = lanes[&0].iter().filter(|row| row.1 == "returned").count();
+        assert_eq!(returned, aborted.tasks.len());
         assert_eq!(bars(&lanes).len() as u64, aborted.metrics.total.executed());
     }
 }

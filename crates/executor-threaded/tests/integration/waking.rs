@@ -1,4 +1,4 @@
-//! Nobody oversleeps and nobody waits for ever: ping-pong with sleeping workers, and waiting for idleness.
+//! No wake-up is lost: ping-pong with sleeping workers, and waiting for an idle executor.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ both_ways_of_parking! {
     }
 }
 
-/// An outside producer hands over a task and sleeps until it has run. Every round finds the workers asleep, or on
-/// their way there, which is where a wake-up could be lost. A lost one hangs the test.
+/// A producer hands over a task and sleeps until it has run. Every round finds the workers asleep
+/// or about to be. A lost wake-up hangs the test.
 fn ping_pong(workers: usize, park_timeout: Option<Duration>, rounds: usize) {
     let pongs = Arc::new(AtomicUsize::new(0));
     let (ponged, producer) = (Arc::clone(&pongs), thread::current());
@@ -50,7 +50,7 @@ fn ping_pong(workers: usize, park_timeout: Option<Duration>, rounds: usize) {
 }
 
 both_ways_of_parking! {
-    /// The same between workers: a chain of tasks, each through the global queue, with all workers parking at once.
+    /// The same between workers: a chain of tasks through the global queue.
     fn a_long_chain_through_the_global_queue_arrives(park_timeout) {
         let executor = Executor::<usize>::new(
             ExecutorConfig { spin_iters: 0, ..config(4, park_timeout) },
@@ -65,7 +65,7 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// As many tasks as workers, each of which waits until all are there: a batch must wake them all.
+    /// As many tasks as workers, each waiting for all: a batch must wake them all.
     fn a_batch_of_tasks_that_wait_for_each_other_gets_all_workers(park_timeout) {
         for workers in [2, 8, 65] {
             for _ in 0..20 {
@@ -88,7 +88,7 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// The same from one task, one by one: each spawn wakes one, and each woken one hands on.
+    /// The same one by one from a task: each spawn wakes a worker, and each woken one hands on.
     fn spawned_tasks_that_wait_for_each_other_get_all_workers(park_timeout) {
         for workers in [2, 8, 65] {
             for _ in 0..20 {
@@ -162,7 +162,7 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// One waits for idleness while another closes: the end wakes the waiter as well.
+    /// The end also wakes a thread that waits for an idle executor.
     fn wait_idle_ends_when_the_executor_is_shut_down(park_timeout) {
         for _ in 0..sized(100, 500) {
             let executor = Executor::<u32>::new(config(2, park_timeout), |_| (), |task, cx| {

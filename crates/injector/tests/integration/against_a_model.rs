@@ -11,7 +11,7 @@ use crate::take_up_to;
 enum Operation {
     Push(usize),
     Take(usize),
-    /// Takes so many and puts the next one back, changed.
+    /// Takes that many and puts the next one back, changed.
     PutBack(usize),
 }
 

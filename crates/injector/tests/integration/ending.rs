@@ -1,4 +1,4 @@
-//! What becomes of values: each is dropped once, whether it was taken or not.
+//! Each value is dropped once, whether it was taken or not.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ fn a_million_values_are_dropped_without_recursion() {
     drop(queue);
 }
 
-/// Panics when it is dropped, if it shall.
+/// Panics when dropped, if told to.
 struct Fragile(#[expect(dead_code, reason = "counts itself")] Arc<()>, bool);
 
 impl Drop for Fragile {

@@ -1,6 +1,5 @@
-//! The queue from outside: on one thread against a model, on several by counting, and what becomes of values in the end.
-//!
-//! Nothing here knows of blocks, but the numbers are such that several are used.
+//! The queue from outside: on one thread against a model, on several by counting. The numbers are
+//! such that several blocks are used.
 #![cfg(not(windlass_loom))]
 
 mod against_a_model;
@@ -11,7 +10,6 @@ mod taking;
 
 use injector::{Injector, Next};
 
-/// Takes up to `most` values.
 fn take_up_to<V>(queue: &Injector<V>, most: usize) -> Vec<V> {
     let mut run = Vec::new();
     if most > 0 {
@@ -23,7 +21,6 @@ fn take_up_to<V>(queue: &Injector<V>, most: usize) -> Vec<V> {
     run
 }
 
-/// Takes all that is ready.
 fn take_all<V>(queue: &Injector<V>) -> Vec<V> {
     take_up_to(queue, usize::MAX)
 }

@@ -1,4 +1,5 @@
-//! Several producers and consumers: nothing is lost or doubled, and each producer's values come in its order.
+//! Several producers and consumers: no value is lost or doubled, and each producer's values stay in
+//! order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,14 +7,14 @@ use std::thread;
 
 use injector::{Injector, Next};
 
-/// How many values each producer pushes; few enough for valgrind, whose threads take turns.
+/// Values of each producer; few enough for valgrind, whose threads take turns.
 const EACH: usize = 20_000;
 
 /// Producer and number.
 type Value = (usize, usize);
 
-/// Pushes from `producers` threads and takes from `consumers`, up to `most` at a time, some of them by `try_take`. Gives what
-/// each consumer took.
+/// Pushes from `producers` threads and takes from `consumers`, up to `most` at a time, some by
+/// `try_take`. Returns what each consumer took.
 fn share(producers: usize, consumers: usize, most: usize) -> Vec<Vec<Value>> {
     let queue = Injector::new();
     let taken = AtomicUsize::new(0);
@@ -57,7 +58,7 @@ fn share(producers: usize, consumers: usize, most: usize) -> Vec<Vec<Value>> {
     })
 }
 
-/// Each producer's numbers rise in what one consumer took, and all of them together are there once.
+/// Each producer's numbers rise for each consumer, and all are there once.
 fn check(producers: usize, taken: &[Vec<Value>]) {
     for own in taken {
         let mut next = vec![0; producers];

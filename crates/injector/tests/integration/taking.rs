@@ -52,7 +52,7 @@ fn what_was_put_back_stays_first_and_counts() {
 #[test]
 fn the_last_value_may_be_put_back_wherever_it_was() {
     let queue = Injector::new();
-    // As many as fill two blocks and some more: one of them is the last of a block.
+    // Two blocks and some more.
     for n in 0..300 {
         queue.push(n);
         assert_eq!(queue.take(|n| Next::PutBack(n + 1_000)), 1);
@@ -126,7 +126,7 @@ fn values_without_a_size_are_counted() {
 
 #[test]
 fn huge_values_arrive_whole_and_need_no_stack_of_a_blocks_size() {
-    // A block of these has eight megabytes, the stack of a test has two.
+    // A block of these has eight megabytes, a test's stack two.
     let queue = Injector::new();
     for n in 0..130_u8 {
         queue.push([n; 64 << 10]);
@@ -140,7 +140,7 @@ fn huge_values_arrive_whole_and_need_no_stack_of_a_blocks_size() {
     assert_eq!(taken, 130);
 }
 
-/// A value that must lie on a page of its own.
+/// A value on a page of its own.
 #[derive(Debug, PartialEq)]
 #[repr(align(4096))]
 struct Aligned(u8);

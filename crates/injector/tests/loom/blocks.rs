@@ -1,8 +1,9 @@
-//! The end of a block, and what becomes of it.
+//! The end of a block, and its reuse.
 
 use crate::{consumer, joined, model, producer, push, queue, take_rest};
 
-/// A producer claims a block's last slot and installs the next one, while a consumer empties the block and gives it away.
+/// A producer claims the last slot and installs the next block, while a consumer empties the block
+/// and gives it away.
 #[test]
 fn last_slot_of_a_block_against_the_take_that_frees_it() {
     model(
@@ -18,8 +19,8 @@ fn last_slot_of_a_block_against_the_take_that_frees_it() {
     );
 }
 
-/// Two producers want a block's last slot, and have the next block at hand. One of them has no use for it and keeps it as
-/// the spare one; the consumer has an emptied block to keep as well.
+/// Two producers want the last slot with the next block at hand. The loser keeps its block as the
+/// spare one, while the consumer has one to keep as well.
 #[test]
 fn two_pushes_for_the_last_slot_against_the_take() {
     model("two_pushes_for_the_last_slot_against_the_take", Some(3), || {
@@ -33,7 +34,7 @@ fn two_pushes_for_the_last_slot_against_the_take() {
     });
 }
 
-/// A consumer keeps an emptied block, and a producer writes to it as the one after next.
+/// A consumer keeps an emptied block, and a producer uses it as the one after next.
 #[test]
 fn spare_block_against_the_push_that_uses_it() {
     model("spare_block_against_the_push_that_uses_it", None, || {
@@ -45,7 +46,7 @@ fn spare_block_against_the_push_that_uses_it() {
     });
 }
 
-/// A block that was used before is used again by two producers: one of them installs it, the other one only sees it.
+/// One producer installs a used block, the other only sees it.
 #[test]
 fn used_block_against_the_push_that_finds_it() {
     model("used_block_against_the_push_that_finds_it", Some(3), || {

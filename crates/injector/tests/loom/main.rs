@@ -1,9 +1,8 @@
-//! The loom models of the queue: every interleaving and every reordering that C11 allows, of small scenes.
+//! The loom models of the queue, each named after its interleaving. `cargo xtask loom` runs them;
+//! `docs/memory-model.md` names the edge that each carries.
 //!
-//! `cargo xtask loom` runs them and prints, for each, its bound, its executions and its seconds. A model is named
-//! after its interleaving; `docs/memory-model.md` says which synchronisation edge each one carries. A block has two slots
-//! here, so a scene of three values sees its end. Loom finds a value that is read while it may be written, the queue's
-//! own cells find a block that is touched after it changed its owner, and one that is never freed. Without
+//! A block has two slots here. Loom finds a value that is read while it may be written; the queue's
+//! own cells find a block that is touched after its owner changed or never freed. Without
 //! `--cfg windlass_loom` this binary is empty.
 #![cfg(windlass_loom)]
 
@@ -19,10 +18,9 @@ use loom::thread::{self, JoinHandle};
 
 use self::model::model;
 
-/// A queue of boxes, so that a value that is lost or doubled is also memory that is.
+/// A queue of boxes, so that loom sees a lost or doubled value as memory.
 type Queue = Arc<Injector<Box<usize>>>;
 
-/// A queue with these values.
 fn queue(values: impl IntoIterator<Item = usize>) -> Queue {
     let queue = Queue::new(Injector::new());
     push(&queue, values);
@@ -33,7 +31,6 @@ fn push(queue: &Queue, values: impl IntoIterator<Item = usize>) {
     values.into_iter().for_each(|value| queue.push(Box::new(value)));
 }
 
-/// A thread that pushes.
 fn producer<const N: usize>(queue: &Queue, values: [usize; N]) -> JoinHandle<()> {
     let queue = queue.clone();
     thread::spawn(move || push(&queue, values))
@@ -41,15 +38,14 @@ fn producer<const N: usize>(queue: &Queue, values: [usize; N]) -> JoinHandle<()>
 
 /// A thread that takes what is ready.
 ///
-/// A scene has its first producer on the main thread, which loom runs first. The other way round loom misses executions:
-/// of a place it remembers the last access alone, and a push reads the index before it changes it, so a consumer that has
-/// read the index earlier is forgotten.
+/// A scene has its first producer on the main thread, which loom runs first. In the other order
+/// loom misses executions: it remembers only the last access of a place, and a push reads the index
+/// before it changes it, so an earlier read by a consumer is forgotten.
 fn consumer(queue: &Queue) -> JoinHandle<Vec<usize>> {
     let queue = queue.clone();
     thread::spawn(move || take(&queue))
 }
 
-/// Takes what is ready.
 fn take(queue: &Queue) -> Vec<usize> {
     let mut run = Vec::new();
     queue.take(|value| {
@@ -59,7 +55,7 @@ fn take(queue: &Queue) -> Vec<usize> {
     run
 }
 
-/// Takes the rest, which must be ready, and checks that the queue knows that it is empty.
+/// Takes the rest, which must be ready, and checks that the queue is empty then.
 fn take_rest(queue: &Queue) -> Vec<usize> {
     let len = queue.len();
     let run = take(queue);
@@ -68,7 +64,6 @@ fn take_rest(queue: &Queue) -> Vec<usize> {
     run
 }
 
-/// Both of these, in this order, as one.
 fn joined(first: Vec<usize>, then: Vec<usize>) -> Vec<usize> {
     [first, then].concat()
 }

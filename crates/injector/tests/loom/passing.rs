@@ -1,12 +1,12 @@
-//! Values on their way from producers to consumers.
+//! Values between producers and consumers.
 
 use injector::Next;
 use loom::thread;
 
 use crate::{consumer, joined, model, producer, push, queue, take, take_rest};
 
-/// Two producers: each value is there once, and each producer's in its order. One of them claims the last slot of the
-/// first block, and the other may have to wait until the next one is there.
+/// Two producers: each value is there once, each producer's in order. One of them claims the last
+/// slot, and the other may have to wait for the next block.
 #[test]
 fn push_against_push() {
     model("push_against_push", None, || {
@@ -23,7 +23,7 @@ fn push_against_push() {
     });
 }
 
-/// A consumer sees all of a value, or none of it.
+/// A consumer sees a whole value or none.
 #[test]
 fn push_against_take() {
     model("push_against_take", None, || {
@@ -35,7 +35,7 @@ fn push_against_take() {
     });
 }
 
-/// A consumer stops at a slot that is claimed and not ready, whatever is ready behind it, and waits for nobody.
+/// A consumer stops at a claimed slot that is not ready, whatever is ready behind it.
 #[test]
 fn take_against_two_pushes_of_one_block() {
     model("take_against_two_pushes_of_one_block", None, || {
@@ -63,7 +63,7 @@ fn take_against_take() {
     });
 }
 
-/// What one consumer puts back the other gets first; or it finds somebody taking, and nothing is lost by that.
+/// One consumer puts a value back: the other gets it first, or is contended.
 #[test]
 fn put_back_against_try_take() {
     model("put_back_against_try_take", None, || {

@@ -1,4 +1,4 @@
-//! The last look of a consumer that falls asleep, against a push: Dekker's scene, whose fences are the callers'.
+//! The last look of a consumer that falls asleep, against a push. The fences are the callers'.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use loom::thread::{self, JoinHandle};
 
 use crate::{Queue, consumer, model, push, queue, take};
 
-/// A queue, and a consumer that may fall asleep over it.
+/// A queue and a consumer that may fall asleep.
 #[derive(Clone)]
 struct Scene {
     queue: Queue,
@@ -23,20 +23,21 @@ impl Scene {
         }
     }
 
-    /// A producer's steps; gives whether it saw the consumer.
+    /// A producer's steps; whether it saw the consumer.
     fn push(&self, value: usize) -> bool {
         push(&self.queue, [value]);
         fence(Ordering::SeqCst);
         self.registered.load(Ordering::Relaxed)
     }
 
-    /// The steps of one that relies on the push being sequentially consistent. Its load is too, which loom does not know.
+    /// The steps of a producer without a fence. Its load is sequentially consistent too, which loom
+    /// does not know.
     fn push_without_a_fence(&self, value: usize) -> bool {
         push(&self.queue, [value]);
         self.registered.load(Ordering::SeqCst)
     }
 
-    /// A consumer's steps, with its last look at the queue; gives what that came to.
+    /// A consumer's steps, with the result of its last look.
     fn sleeper<R: 'static>(&self, look: impl FnOnce(&Queue) -> R + 'static) -> JoinHandle<R> {
         let scene = self.clone();
         thread::spawn(move || {
@@ -47,7 +48,7 @@ impl Scene {
     }
 }
 
-/// The consumer sees that the queue is not empty, or the producer sees the consumer.
+/// The consumer sees a value, or the producer sees the consumer.
 #[test]
 fn push_against_the_last_look_of_is_empty() {
     model("push_against_the_last_look_of_is_empty", None, || {
@@ -61,7 +62,7 @@ fn push_against_the_last_look_of_is_empty() {
     });
 }
 
-/// The same without the producer's fence: the claim is one.
+/// The same without the producer's fence.
 #[test]
 fn push_without_a_fence_against_the_last_look_of_is_empty() {
     model(
@@ -79,7 +80,7 @@ fn push_without_a_fence_against_the_last_look_of_is_empty() {
     );
 }
 
-/// The same for a consumer that takes, and waits for a value that is on its way.
+/// The same for a consumer that takes and waits for a value on its way.
 #[test]
 fn push_without_a_fence_against_a_last_take_that_waits() {
     model(
@@ -105,7 +106,7 @@ fn push_without_a_fence_against_a_last_take_that_waits() {
     );
 }
 
-/// The same for `has_ready`, and it finds what it was promised.
+/// The same for `has_ready`, and the value is there.
 #[test]
 fn push_against_the_last_look_of_has_ready() {
     model("push_against_the_last_look_of_has_ready", None, || {
@@ -131,8 +132,8 @@ fn push_against_a_last_take() {
     });
 }
 
-/// A value is behind a place that is claimed and not ready. The consumer may sleep over both, but then one of the producers
-/// sees it.
+/// A value is behind a claimed place. The consumer may sleep over both, but then one of the
+/// producers sees it.
 #[test]
 fn two_pushes_against_the_last_look_of_has_ready() {
     model("two_pushes_against_the_last_look_of_has_ready", None, || {
@@ -150,7 +151,7 @@ fn two_pushes_against_the_last_look_of_has_ready() {
     });
 }
 
-/// Another consumer takes the value meanwhile: who falls asleep over the queue sleeps over nothing.
+/// Another consumer takes the value: the sleeper sleeps over nothing.
 #[test]
 fn push_and_take_against_the_last_look_of_is_empty() {
     model("push_and_take_against_the_last_look_of_is_empty", Some(4), || {

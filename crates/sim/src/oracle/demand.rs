@@ -5,7 +5,7 @@
 //! some must be public. A single private task is its own next one, and stays.
 
 use executor_core::sleep::SleepWord;
-use executor_core::{ExecutorConfig, SEARCHED_LOOK_MAX};
+use executor_core::{ExecutorConfig, SEARCH_TICK_MAX};
 
 use super::{Oracle, Violation};
 
@@ -98,7 +98,7 @@ fn operations_max(config: &ExecutorConfig) -> u32 {
     // sleepers, a few operations for searchers. That distance holds as many pops, as many pushes
     // that make up for them, and as many more pushes. The next tick shares, unless a sleeper is not
     // yet worth a wake for lack of operations, and then there were none.
-    3 * config.hoard_threshold.max(SEARCHED_LOOK_MAX)
+    3 * config.wake_threshold.max(SEARCH_TICK_MAX)
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
     fn config() -> ExecutorConfig {
         ExecutorConfig {
             workers: 2,
-            hoard_threshold: 8,
+            wake_threshold: 8,
             ..ExecutorConfig::default()
         }
     }
@@ -137,9 +137,9 @@ mod tests {
         reads(&mut oracle, true);
         assert_eq!(spoke(&mut oracle, 1, 0), None, "it is its own next one");
         assert_eq!(spoke(&mut oracle, 2, 1), None, "there is something to take");
-        assert_eq!(spoke(&mut oracle, 2, 0), Some(3 * SEARCHED_LOOK_MAX + 1));
+        assert_eq!(spoke(&mut oracle, 2, 0), Some(3 * SEARCH_TICK_MAX + 1));
         oracle.exposed(0);
-        assert_eq!(spoke(&mut oracle, 2, 0), Some(3 * SEARCHED_LOOK_MAX + 1));
+        assert_eq!(spoke(&mut oracle, 2, 0), Some(3 * SEARCH_TICK_MAX + 1));
         assert!(oracle.saw_change(0));
         reads(&mut oracle, true);
         assert!(!oracle.saw_change(0));

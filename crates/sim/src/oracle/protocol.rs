@@ -336,7 +336,7 @@ mod tests {
 
         fn becomes(&mut self, actor: usize, word: usize) -> Result<(), Violation> {
             let before = std::mem::replace(&mut self.word, word);
-            let [before, after] = [before, word].map(SleepWord::of_value);
+            let [before, after] = [before, word].map(SleepWord::of);
             self.oracle.sleep_changed(actor, before, after)
         }
 
@@ -412,7 +412,7 @@ mod tests {
         assert!(fixture.oracle.hands_back(0).is_err());
         assert_eq!(fixture.becomes(2, ABORT), Ok(()));
         assert_eq!(fixture.oracle.starts(0), Ok(()), "it has not looked");
-        fixture.oracle.learns(0, SleepWord::of_value(ABORT));
+        fixture.oracle.learns(0, SleepWord::of(ABORT));
         assert!(fixture.oracle.starts(0).is_err());
         assert_eq!(fixture.oracle.hands_back(0), Ok(()));
     }

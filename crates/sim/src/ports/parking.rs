@@ -1,10 +1,10 @@
-//! Sleeping, waking, waiting, and panics.
+//! Sleeping, waking, waiting, chance, and panics.
 
 use std::any::Any;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use executor_core::ports::{Faults, Parking, Unpark, Waiting};
+use executor_core::ports::{Entropy, Faults, Parking, Unpark, Waiting};
 
 use super::SimPorts;
 use crate::actor::Teardown;
@@ -46,8 +46,8 @@ impl Parking for Handle<'_> {
 
     /// Not a step: an unpark meanwhile finds this actor parked or about to park either way. Only
     /// the time differs.
-    fn doze(&self, instants: u32) {
-        self.with(|world| world.doze(self.actor(), instants));
+    fn spin_before_park(&self, spins: u32) {
+        self.with(|world| world.spin_before_park(self.actor(), spins));
     }
 
     fn take_wake_delay(&self) -> Duration {
@@ -99,8 +99,8 @@ impl<T> Parking for SimPorts<'_, T> {
         self.handle.park(timeout);
     }
 
-    fn doze(&self, instants: u32) {
-        self.handle.doze(instants);
+    fn spin_before_park(&self, spins: u32) {
+        self.handle.spin_before_park(spins);
     }
 
     fn take_wake_delay(&self) -> Duration {
@@ -123,6 +123,12 @@ impl<T> Waiting for SimPorts<'_, T> {
 
     fn wait_past(&self, ticket: u64) {
         self.handle.wait_past(ticket);
+    }
+}
+
+impl<T> Entropy for SimPorts<'_, T> {
+    fn below(&self, bound: usize) -> usize {
+        self.handle.with(|world| world.below(bound))
     }
 }
 

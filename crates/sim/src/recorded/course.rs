@@ -82,7 +82,7 @@ impl Course {
             names: names.collect(),
         };
         // An unknown task equals none of these, so the end does not find it.
-        let ids = record.handed_back().iter();
+        let ids = record.returned().iter();
         course.handed_back = ids.map(|&task| course.dense(task).unwrap_or(u64::MAX)).collect();
         course
     }
@@ -206,7 +206,7 @@ impl Course {
                 self.oracles.count.ended(worker);
                 Ok(())
             }
-            Event::HandedBack { task } => {
+            Event::Returned { task } => {
                 let task = self.reached(worker, task)?;
                 self.oracles.tasks.handed_back(task, worker)?;
                 self.oracles.protocol.hands_back(worker)?;
@@ -290,7 +290,7 @@ impl Course {
                 self.oracles.state_changed(actor, environment, before, after)
             }
             WordName::Sleep => {
-                let [before, after] = [before, after].map(SleepWord::of_value);
+                let [before, after] = [before, after].map(SleepWord::of);
                 self.oracles.sleep_changed(actor, before, after)
             }
             WordName::Slot(slot) if (slot as usize) < self.workers => {
@@ -310,7 +310,7 @@ impl Course {
         match word {
             WordName::State => self.actors[actor].state = value,
             WordName::Sleep => {
-                let word = SleepWord::of_value(value);
+                let word = SleepWord::of(value);
                 self.oracles.protocol.learns(actor, word);
             }
             _ => {}
@@ -505,7 +505,7 @@ impl Course {
             Event::Started { task: id } => (Op::Start, task(id)),
             Event::Ended => (Op::End, running(&self.actors[actor])),
             Event::Panicked => (Op::Panic, running(&self.actors[actor])),
-            Event::HandedBack { task: id } => (Op::HandBack, task(id)),
+            Event::Returned { task: id } => (Op::HandBack, task(id)),
             Event::Pushed { task: id } => (Op::Push, task(id)),
             Event::Injected { task: id } => (Op::Inject, task(id)),
             Event::TookInjected { task: id, .. } | Event::OfRun { task: id } => (Op::TakeInjected, task(id)),

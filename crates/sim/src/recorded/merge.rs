@@ -134,7 +134,7 @@ impl<'a> Merge<'a> {
             } => self.words.to_change(word, version, before)?,
             Event::Read { word, version, value } => self.words.to_read(word, version, value)?,
             Event::Started { task }
-            | Event::HandedBack { task }
+            | Event::Returned { task }
             | Event::Stole { task, .. }
             | Event::TookInjected { task, .. }
             | Event::OfRun { task } => self.course.to_take(actor, task)?,
@@ -263,7 +263,7 @@ impl Words {
 
     /// At the end: a run that ended has closed its gate and set DONE.
     fn complete(&self) -> Result<(), Violation> {
-        if executor_core::sleep::SleepWord::of_value(self.now(WordName::Sleep) as usize).is_done() {
+        if executor_core::sleep::SleepWord::of(self.now(WordName::Sleep) as usize).is_done() {
             return Ok(());
         }
         Err(violation("the record ends before the executor does".to_owned()))

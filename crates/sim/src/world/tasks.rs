@@ -239,7 +239,7 @@ impl World {
     pub(crate) fn read_sleep_word(&mut self, actor: usize, value: usize) {
         self.oracles.economy.read(actor);
         if self.oracles.demand.read(actor, value) {
-            let word = SleepWord::of_value(value);
+            let word = SleepWord::of(value);
             self.oracles.demand.learns(actor, word);
             self.oracles.protocol.learns(actor, word);
         }

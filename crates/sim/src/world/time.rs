@@ -79,8 +79,8 @@ impl World {
     }
 
     /// `actor` stays on its core for `instants` spins if it parks next.
-    pub(crate) fn doze(&mut self, actor: usize, instants: u32) {
-        let instants_ps = u64::from(instants).saturating_mul(self.costs.spin_ps);
+    pub(crate) fn spin_before_park(&mut self, actor: usize, spins: u32) {
+        let instants_ps = u64::from(spins).saturating_mul(self.costs.spin_ps);
         let actor = &mut self.actors[actor];
         actor.dozes_until_ps = actor.clock_ps.saturating_add(instants_ps);
     }

@@ -62,7 +62,7 @@ pub(crate) fn actor(course: &Course, name: &str) -> u32 {
     place.unwrap_or_else(|| panic!("there is no actor `{name}`")) as u32
 }
 
-/// Searchers in a sleep word; `crates/executor-core/src/sleep/README.md` has the layout.
+/// Searchers in a sleep word; `crates/executor-core/src/words/sleep/README.md` has the layout.
 pub(crate) fn searchers(word: u64) -> u64 {
     (word >> 17) & 0x7fff
 }

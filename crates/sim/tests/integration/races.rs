@@ -1,4 +1,4 @@
-//! The races named in `crates/executor-core/src/sleep/README.md`, one test each.
+//! The races named in `crates/executor-core/src/words/sleep/README.md`, one test each.
 //!
 //! Each explores thousands of schedules under the oracles, and shows from a trace that the
 //! operations interleaved as the name says.

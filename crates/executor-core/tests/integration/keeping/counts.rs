@@ -1,4 +1,5 @@
-//! The state word against a model that knows every task: it never counts too few, nor many more, and ends at zero.
+//! The state word against a model that knows every task: it never under-counts, over-counts little,
+//! and ends at zero.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -6,28 +7,26 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use executor_core::ports::Native;
-use executor_core::{ExecutorConfig, Rejected, TaskCtx, WorkerStepResult};
+use executor_core::{ExecutorConfig, Rejected, WorkerStepResult};
 use proptest::prelude::*;
 
 use crate::bench_top::{Task, Top, Worker};
 
-/// Workers that are stepped. One more only searches and sleeps.
+/// Workers that are stepped; one more only searches and sleeps.
 const STEPPED: usize = 2;
 const IDLER: usize = STEPPED;
 
-/// What happens next: outside, or in the running task if there is one.
+/// The next operation, outside or in a running task.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     SpawnLocal,
     SpawnGlobal,
     Publish,
-    /// A task from outside.
     Outside,
     /// A step of that worker; within a task, its end.
     Step(usize),
-    /// So many nanoseconds pass.
     Tick(u64),
-    /// The idler searches; or, if it does, falls asleep; or, if it sleeps, is woken only by others.
+    /// The idle worker searches, falls asleep or stays asleep, in turn.
     Idle,
     Close,
     Abort,
@@ -45,7 +44,6 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Ops with at most one end among them.
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let end = prop_oneof![Just(Op::Close), Just(Op::Abort)];
     (
@@ -67,27 +65,26 @@ fn config() -> impl Strategy<Value = ExecutorConfig> {
         1_u32..6,
     )
         .prop_map(
-            |(credit_block, private_tasks, fairness_interval, hoard_threshold)| ExecutorConfig {
+            |(credit_block, private_tasks, fairness_interval, wake_threshold)| ExecutorConfig {
                 workers: STEPPED + 1,
                 spin_iters: 0,
                 credit_block,
                 private_tasks,
                 fairness_interval,
-                hoard_threshold,
+                wake_threshold,
                 short_task: Duration::from_micros(1),
                 ..ExecutorConfig::default()
             },
         )
 }
 
-/// The model: who is in flight. And the script, which is read from here and from within tasks.
+/// The model of tasks in flight, and the script.
 struct World {
     top: Rc<Top>,
     script: RefCell<std::vec::IntoIter<Op>>,
     in_flight: RefCell<BTreeSet<Task>>,
-    /// The last number that a task was given.
     last: Cell<Task>,
-    /// Tasks from outside that were let in, and tasks that tasks have spawned.
+    /// Accepted tasks from outside, and spawned tasks.
     accepted: Cell<u64>,
     spawned: Cell<u64>,
     idler: Cell<Idler>,
@@ -101,14 +98,12 @@ enum Idler {
 }
 
 impl World {
-    /// A new task, in flight from now on.
     fn begin(&self) -> Task {
         self.last.set(self.last.get() + 1);
         self.in_flight.borrow_mut().insert(self.last.get());
         self.last.get()
     }
 
-    /// The same, spawned by the running task.
     fn child(&self) -> Task {
         self.spawned.set(self.spawned.get() + 1);
         self.begin()
@@ -127,8 +122,8 @@ impl World {
         let config = self.top.scheduler.config();
         let (tasks, counted) = (self.in_flight.borrow().len(), self.top.in_flight());
         assert!(counted >= tasks, "{tasks} tasks in flight, but {counted} counted");
-        // Two blocks to spare, the block of which a public task took a count, and what covered private tasks that have run since
-        // the last look.
+        // Two spare blocks, the block of a public task, and credits of private tasks run since the
+        // last tick.
         let since_look = config.fairness_interval as usize;
         let spare = STEPPED * (since_look + 2 * config.credit_block + 2);
         assert!(
@@ -142,7 +137,7 @@ impl World {
         );
     }
 
-    /// What can happen anywhere.
+    /// An operation that fits anywhere.
     fn happen(&self, op: Op) {
         let top = &self.top;
         match op {
@@ -184,9 +179,9 @@ impl World {
     fn run(&self, task: Task, cx: &mut Worker) {
         while let Some(op) = self.next() {
             match op {
-                Op::SpawnLocal => cx.spawn_local(self.child()),
-                Op::SpawnGlobal => cx.spawn_global(self.child()),
-                Op::Publish => cx.publish(),
+                Op::SpawnLocal => cx.state.spawn_local(self.child()),
+                Op::SpawnGlobal => cx.state.spawn_global(self.child()),
+                Op::Publish => cx.state.publish(),
                 Op::Step(_) => break,
                 op => self.happen(op),
             }
@@ -196,7 +191,7 @@ impl World {
 
     fn step(&self, worker: &mut Worker) -> WorkerStepResult<()> {
         let result = worker.step_with(&|task, cx| self.run(task, cx));
-        for task in worker.spawner.take_handed_back() {
+        for task in worker.state.take_returned() {
             self.end(task);
         }
         self.check();
@@ -225,7 +220,7 @@ proptest! {
             }
         }
         for worker in &mut workers {
-            // What the other one keeps to itself is the other one's to run.
+            // Private tasks of the other worker are left to it.
             while !matches!(world.step(worker), WorkerStepResult::ExitDone | WorkerStepResult::ShouldPark { .. }) {}
         }
         for worker in &mut workers {
@@ -234,7 +229,7 @@ proptest! {
         prop_assert_eq!(world.in_flight.borrow().len(), 0);
         prop_assert_eq!(world.top.in_flight(), 0);
         let spawned: u64 = workers.iter().map(|worker| worker.metrics.spawned).sum();
-        let over: u64 = workers.iter().map(|worker| worker.metrics.executed() + worker.metrics.handed_back).sum();
+        let over: u64 = workers.iter().map(|worker| worker.metrics.executed() + worker.metrics.returned).sum();
         prop_assert_eq!(spawned, world.spawned.get());
         prop_assert_eq!(over, world.accepted.get() + spawned);
     }

@@ -1,8 +1,8 @@
-//! When a worker looks, at the clock and at who is hungry, and what it saves by not looking.
+//! When a worker ticks, and what it saves in between.
 
 use super::*;
 
-/// [`measured`], and the look after that is over as well.
+/// [`measured`], after the next tick.
 fn looked() -> (Rc<Top>, Worker) {
     let (top, mut worker) = measured(two(), SMALL_NS);
     run_root(&top, &mut worker, |_| {});
@@ -54,8 +54,8 @@ fn while_nobody_is_hungry_private_tasks_need_hardly_a_look() {
         spawn(cx, n);
         let changes = |operation: &&Operation| matches!(operation, Operation::Change(_));
         let log = top.take_log();
-        assert_eq!(log.iter().filter(changes).count(), 1, "a block is borrowed");
-        // A look is one load more: before the block is borrowed, and when it is there.
+        assert_eq!(log.iter().filter(changes).count(), 1, "a block is acquired");
+        // One load more: the tick is before the block is acquired and after.
         assert_eq!(log.len(), n as usize + 2 + 1);
         assert!(!log.contains(&Operation::ReadClock), "no sample is due");
     });
@@ -65,13 +65,13 @@ fn while_nobody_is_hungry_private_tasks_need_hardly_a_look() {
 fn a_chain_looks_no_more_often_than_a_wake_would_be_worth() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     top.register(1, false);
-    let (links, again) = (1_000, |_: Task, cx: &mut Worker| cx.spawn_local(0));
-    run_root(&top, &mut worker, |cx| cx.spawn_local(0));
+    let (links, again) = (1_000, |_: Task, cx: &mut Worker| cx.state.spawn_local(0));
+    run_root(&top, &mut worker, |cx| cx.state.spawn_local(0));
     top.take_log();
     for _ in 0..links {
         worker.step_with(&again);
     }
-    // Each spawn and each pop is a load. What looks add to that is a fraction of it.
+    // Each spawn and each pop is a load; ticks add a fraction.
     let operations = top.take_log().len();
     assert!(
         operations < 2 * links + links / 5,
@@ -96,11 +96,11 @@ fn who_begins_to_search_during_a_long_task_is_given_everything_at_its_end() {
 fn the_clock_is_read_at_looks_while_somebody_sleeps_and_could_be_given_something() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     run_root(&top, &mut worker, |cx| {
-        // More than the purse covers, so that it does not call for looks of its own.
+        // More than the credits cover, so that they cause no tick.
         spawn(cx, 30);
         top.register(1, false);
         top.take_log();
-        // The first spawn sees it; then looks come after 1, 2, 4, 8, 16 operations in all.
+        // The first spawn sees it; then ticks come after 1, 2, 4, 8, 16 operations in all.
         for spawned in [1, 1, 1, 2, 4, 8] {
             spawn(cx, spawned);
             assert_eq!(clock_reads(&top), 1, "in {spawned} spawns");
@@ -164,7 +164,7 @@ fn the_injector_is_looked_at_with_every_nth_task_and_no_more_often() {
         fairness_interval: interval,
         ..two()
     };
-    // Where each task comes with a look, the one that came with the injector's counts as well.
+    // Where each task ticks, the tick for the injector counts as well.
     for (private_tasks, every) in [(0, interval - 1), (8, interval)] {
         let (top, mut worker) = measured(
             ExecutorConfig {
@@ -173,11 +173,11 @@ fn the_injector_is_looked_at_with_every_nth_task_and_no_more_often() {
             },
             SMALL_NS,
         );
-        run_root(&top, &mut worker, |cx| cx.spawn_local(0));
+        run_root(&top, &mut worker, |cx| cx.state.spawn_local(0));
         top.take_log();
         let looks: Vec<u32> = (0..40)
             .filter(|_| {
-                worker.step_with(&|_, cx| cx.spawn_local(0));
+                worker.step_with(&|_, cx| cx.state.spawn_local(0));
                 top.take_log().contains(&Operation::Take)
             })
             .collect();
@@ -199,11 +199,11 @@ fn a_look_in_between_does_not_put_off_the_injectors_turn() {
         let (top, mut worker) = measured(config.clone(), SMALL_NS);
         let link = |task: Task, cx: &mut Worker| {
             if task != OUTSIDE {
-                cx.spawn_local(0);
+                cx.state.spawn_local(0);
             }
         };
-        run_root(&top, &mut worker, |cx| cx.spawn_local(0));
-        // Until samples are rare and call for no look.
+        run_root(&top, &mut worker, |cx| cx.state.spawn_local(0));
+        // Until samples are rare.
         (0..400).for_each(|_| {
             worker.step_with(&link);
         });
@@ -227,14 +227,14 @@ fn what_became_public_and_who_was_woken_is_counted() {
     for (round, n) in [5, 3].into_iter().enumerate() {
         run_root(&top, &mut worker, |cx| {
             spawn(cx, n);
-            cx.publish();
+            cx.state.publish();
         });
         assert_eq!(top.unparked.take(), [1], "round {round}");
         top.register(1, true);
         steps(&mut worker, n);
         worker.step();
     }
-    assert_eq!((worker.metrics.exposed, worker.metrics.wakes), (8, 2));
+    assert_eq!((worker.metrics.published, worker.metrics.wakes), (8, 2));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_task_is_told_whether_anybody_is_hungry() {
     let mut worker = top.worker(0);
     let asked = |worker: &mut Worker| {
         let answer = Cell::new(None);
-        run_root(&top, worker, |cx| answer.set(Some(cx.somebody_is_hungry())));
+        run_root(&top, worker, |cx| answer.set(Some(cx.state.has_idle_workers())));
         answer.get()
     };
     assert_eq!(asked(&mut worker), Some(false));
@@ -255,10 +255,10 @@ fn a_task_is_told_whether_anybody_is_hungry() {
     assert_eq!(asked(&mut worker), Some(false));
 }
 
-/// Spawns until `woken` others have been woken in all, and gives the number of spawns.
+/// Spawns needed until `woken` wakes in all.
 fn spawns_until_woken(top: &Top, cx: &mut Worker, woken: usize) -> Option<u32> {
     (1..=2 * WAKE_ON_HOARD_THRESHOLD).find(|&task| {
-        cx.spawn_local(task);
+        cx.state.spawn_local(task);
         top.unparked.borrow().len() == woken
     })
 }
@@ -277,8 +277,8 @@ fn a_sleeper_is_woken_for_as_many_operations_as_take_as_long_as_the_last_wake() 
         run_root(&top, &mut worker, |cx| {
             let first = spawns_until_woken(&top, cx, 1);
             assert_eq!(first, Some(WAKE_ON_HOARD_THRESHOLD + 1), "nothing is known yet");
-            // Whoever was woken searches, takes all that it is given, and sleeps again.
-            cx.spawn_local(0);
+            // The woken worker searches, takes all and sleeps again.
+            cx.state.spawn_local(0);
             top.queues[0].borrow_mut().clear();
             top.register(1, true);
             assert_eq!(spawns_until_woken(&top, cx, 2), Some(worth), "{unpark_ns} ns");
@@ -295,7 +295,7 @@ fn what_wakes_nobody_says_nothing_about_how_long_a_wake_takes() {
             if somebody_searches {
                 search(&top, 1);
             }
-            cx.publish();
+            cx.state.publish();
             assert_eq!(top.public(0), [0, 1, 2]);
             top.queues[0].borrow_mut().clear();
             top.register(1, somebody_searches);
@@ -314,7 +314,7 @@ fn publishing_much_hands_it_to_the_injector_and_wakes() {
     run_root(&top, &mut worker, |cx| {
         spawn(cx, 100);
         top.register(1, false);
-        cx.publish();
+        cx.state.publish();
         assert_eq!((top.injector.borrow().len(), top.unparked.take()), (100, vec![1]));
     });
 }

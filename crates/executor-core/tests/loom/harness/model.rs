@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Explores `scene`, without a bound or with at most `bound` preemptions, and prints what that took.
-///
-/// `LOOM_MAX_PREEMPTIONS` overrides the bound, for a longer night.
+/// Explores `scene` with at most `bound` preemptions, which `LOOM_MAX_PREEMPTIONS` overrides.
 pub(crate) fn model(name: &str, bound: Option<usize>, scene: impl Fn() + Sync + Send + 'static) {
-    // Ordering: Relaxed, here and below. A counter outside the model, read after it.
+    // Ordering: Relaxed, here and below. A counter outside of the model, read after it.
     let executions = Arc::new(AtomicUsize::new(0));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = match std::env::var("LOOM_MAX_PREEMPTIONS") {

@@ -1,8 +1,8 @@
 //! A whole executor on loom: words, parkers, and queues that publish by a plain store.
 //!
-//! The queues must not help: behind a mutex, or published by a read-modify-write, a missing fence would not
-//! show. So a task is a number, a queue is a row of cells, one per task, and a push is one `Release` store into the
-//! task's cell. Only the taker exchanges.
+//! A queue behind a mutex, or published by a read-modify-write, would hide a missing fence. So a
+//! queue is a row of cells, one for each task, and a push is one `Release` store. Only the taker
+//! exchanges.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -11,25 +11,23 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Parking, ProducerPorts, Run, Steal, Stealing, Unpark, Waiting,
+    Clock, Entropy, Faults, Inject, LocalQueue, Parking, ProducerPorts, Run, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::sleep::{Search, Slept};
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, TraceHooks,
-    WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerStepResult, run_worker, worker_step,
+    ExecTraceEvent, ExecutorConfig, NoopTrace, Park, Scheduler, TieredIdle, TraceHooks, WorkerCtxLike,
+    WorkerExit, WorkerMetricsLocal, WorkerState, WorkerStepResult, run_worker, worker_step,
 };
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Condvar, Mutex, Notify};
 
 use super::memory::LoomMemory;
 
-/// A task is its number.
 pub(crate) type Task = usize;
 
 const QUEUED: usize = 1;
 const TAKEN: usize = 2;
 
-/// One queue: a cell a task.
 pub(crate) struct Row(Vec<AtomicUsize>);
 
 impl Row {
@@ -55,7 +53,7 @@ impl Row {
     }
 }
 
-/// A scene: a handle to what all its parties share.
+/// A handle to what the parties of a scene share.
 #[derive(Clone)]
 pub(crate) struct Scene(Arc<Shared>);
 
@@ -67,7 +65,6 @@ impl Deref for Scene {
     }
 }
 
-/// What all parties of a scene share.
 pub(crate) struct Shared {
     pub(crate) scheduler: Scheduler<AtomicUsize>,
     pub(crate) injector: Row,
@@ -75,25 +72,24 @@ pub(crate) struct Shared {
     parkers: Vec<Notify>,
     signals: Mutex<u64>,
     signalled: Condvar,
-    /// How often each task ran.
     ran: Vec<AtomicUsize>,
-    /// How often each task was handed back.
+    /// How often each task was returned.
     back: Vec<AtomicUsize>,
 }
 
 impl Scene {
-    /// `workers` workers that park at once and keep nothing private, and room for `tasks` tasks.
+    /// `workers` workers that park at once and keep no private tasks.
     pub(crate) fn new(workers: usize, tasks: usize, credit_block: usize) -> Self {
         Self::of(Self::config(workers, credit_block), tasks)
     }
 
-    /// The same, of workers that keep short tasks private. They know that tasks are short as soon as the first one
-    /// spawns, and one operation is enough for a sleeper to be woken.
+    /// Workers that keep short tasks private: tasks count as short from the first spawn, and one
+    /// operation justifies a wake.
     pub(crate) fn keeping(workers: usize, tasks: usize, credit_block: usize) -> Self {
         let config = ExecutorConfig {
             private_tasks: tasks,
             fairness_interval: 1,
-            hoard_threshold: 1,
+            wake_threshold: 1,
             ..Self::config(workers, credit_block)
         };
         Self::of(config, tasks)
@@ -125,7 +121,7 @@ impl Scene {
         }))
     }
 
-    /// The ports of somebody outside.
+    /// The ports of a producer.
     pub(crate) fn outside(&self) -> Party {
         Party {
             scene: self.clone(),
@@ -133,7 +129,7 @@ impl Scene {
         }
     }
 
-    /// The ports of worker number `worker`, for a scene that plays that worker by hand.
+    /// The ports of worker `worker`, for a scene that plays it by hand.
     pub(crate) fn outside_as(&self, worker: usize) -> Party {
         Party {
             scene: self.clone(),
@@ -141,7 +137,7 @@ impl Scene {
         }
     }
 
-    /// Runs worker number `worker` to its end. Gives what it handed back, and how it left.
+    /// Runs worker `worker` to its end. Returns its returned tasks and its exit.
     pub(crate) fn work(
         &self,
         worker: usize,
@@ -151,26 +147,25 @@ impl Scene {
         let runner = self.counted(runner);
         let mut trace = HandBacks(self.clone());
         let exit = run_worker(&mut cx, &runner, &mut TieredIdle::new(0, None), &mut trace);
-        (cx.spawner.take_handed_back(), exit)
+        (cx.state.take_returned(), exit)
     }
 
-    /// Worker number `worker`, for a scene that steps it by hand.
+    /// Worker `worker`, for a scene that steps it.
     pub(crate) fn worker(&self, worker: usize) -> LoomWorker {
         LoomWorker {
-            spawner: Spawner::new(worker, self.outside_as(worker)),
-            scratch: (),
+            state: WorkerState::new(worker, self.outside_as(worker)),
             metrics: WorkerMetricsLocal::default(),
         }
     }
 
-    /// One step of a worker, which finds a task.
+    /// One step, which finds a task.
     pub(crate) fn step(&self, cx: &mut LoomWorker, runner: impl Fn(Task, &mut LoomWorker)) {
         let runner = self.counted(runner);
         let result = worker_step(cx, &runner, &mut TieredIdle::new(0, None), &mut NoopTrace);
         assert!(matches!(result, WorkerStepResult::RanTask { .. }), "{result:?}");
     }
 
-    /// A worker's part, played by hand: it takes exactly one task, however it has to find it, from `row`.
+    /// A worker played by hand, which takes exactly one task from `row`.
     pub(crate) fn take_one(&self, row: &Row, me: usize, mut searching: bool) -> Task {
         let ports = self.outside_as(me);
         let sleep = self.scheduler.sleep();
@@ -180,7 +175,7 @@ impl Scene {
                 found(if searching { Search::Yes } else { Search::No });
                 return task;
             }
-            match sleep.sleep(&ports, me, searching, Nap::default(), || row.take()) {
+            match sleep.sleep(&ports, me, searching, Park::default(), || row.take()) {
                 Slept::Found(task) => {
                     found(Search::LastLook);
                     return task;
@@ -203,7 +198,6 @@ impl Scene {
         }
     }
 
-    /// A task runs now.
     pub(crate) fn note_run(&self, task: Task) {
         self.ran[task].fetch_add(1, Ordering::Relaxed);
     }
@@ -213,23 +207,22 @@ impl Scene {
         self.ran[task].load(Ordering::Relaxed)
     }
 
-    /// How often `task` was handed back.
+    /// How often `task` was returned.
     pub(crate) fn hand_backs(&self, task: Task) -> usize {
         self.back[task].load(Ordering::Relaxed)
     }
 
-    /// How often those who wait were told something.
+    /// How often waiters were signalled.
     pub(crate) fn signals(&self) -> u64 {
         *self.signals.lock().unwrap()
     }
 
-    /// Whether the executor has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.scheduler.sleep().peek(&LoomMemory).is_done()
     }
 }
 
-/// Counts what is handed back.
+/// Counts returned tasks.
 struct HandBacks(Scene);
 
 impl TraceHooks<Task> for HandBacks {
@@ -240,7 +233,7 @@ impl TraceHooks<Task> for HandBacks {
     }
 
     fn event(&mut self, event: ExecTraceEvent<Task>) {
-        if let ExecTraceEvent::HandedBack { tag } = event {
+        if let ExecTraceEvent::Returned { tag } = event {
             self.0.back[tag].fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -252,49 +245,34 @@ pub(crate) struct Party {
     worker: usize,
 }
 
-/// A worker on loom.
 pub(crate) struct LoomWorker {
-    spawner: Spawner<Task, Party>,
-    scratch: (),
+    state: WorkerState<Task, Party>,
     metrics: WorkerMetricsLocal,
 }
-
-impl SeenByTasks for LoomWorker {}
 
 impl WorkerCtxLike<Task, ()> for LoomWorker {
     type Ports = Party;
 
-    fn spawner(&mut self) -> &mut Spawner<Task, Party> {
-        &mut self.spawner
-    }
-
-    fn worker_id(&self) -> usize {
-        self.spawner.worker_id()
-    }
-
-    fn scratch(&mut self) -> &mut () {
-        &mut self.scratch
+    fn state(&mut self) -> &mut WorkerState<Task, Party> {
+        &mut self.state
     }
 
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
-    }
-
-    fn below(&mut self, _bound: usize) -> usize {
-        0
     }
 }
 
 executor_core::delegate_memory!(impl[] Memory<AtomicUsize> for Party, |_party| LoomMemory);
 
 impl Inject<Task> for Party {
-    /// A plain store and a fence stand for a sequentially consistent operation, which loom does not know.
+    /// A plain store and a fence stand for a sequentially consistent operation, which loom does not
+    /// know.
     fn inject(&self, task: Task) {
         self.scene.injector.push(task);
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 
-    /// One by one: a row has a cell a task. What a batch is to the policy, the simulator shows.
+    /// One by one, since a row has a cell for each task.
     fn inject_batch(&self, batch: Vec<Task>) {
         batch.into_iter().for_each(|task| self.inject(task));
     }
@@ -364,7 +342,7 @@ impl Parking for Party {
     }
 }
 
-/// Time stands still: every task takes none of it, so tasks are short as soon as one was measured.
+/// Time stands still, so tasks count as short.
 impl Clock for Party {
     fn now_ns(&self) -> u64 {
         0
@@ -385,13 +363,18 @@ impl Waiting for Party {
 }
 
 thread_local! {
-    /// Payloads of the panics that this thread's models have caught.
     static PANICS: RefCell<Vec<Box<dyn Any + Send>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Entropy for Party {
+    fn below(&self, _bound: usize) -> usize {
+        0
+    }
 }
 
 impl Faults for Party {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
-        // What loom itself has to say goes on; only the scenes' own panics are a task's.
+        // Panics of loom itself go on; only planned panics are a task's.
         if payload.is::<PlannedPanic>() {
             PANICS.with_borrow_mut(|panics| panics.push(payload));
         } else {
@@ -400,7 +383,7 @@ impl Faults for Party {
     }
 }
 
-/// The payload of a task that panics because the scene says so. Thrown without a message on the screen.
+/// The payload of a planned panic, thrown without a message.
 pub(crate) struct PlannedPanic;
 
 impl PlannedPanic {

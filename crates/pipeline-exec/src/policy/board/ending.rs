@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use executor_core::ports::Fetch;
-use executor_core::run_state::Settled;
+use executor_core::run_state::Released;
 
 use super::growing;
 use super::publish::Published;
@@ -181,7 +181,7 @@ pub(crate) fn end<E: PipelinePorts>(
     // The user's data is dropped before the ticket fires, unless a worker in the job still holds
     // it.
     quietly_drop(body);
-    let (settled, was_full) = shared.admission.settle_and_free(env, 1);
+    let (settled, was_full) = shared.admission.release_and_free(env, 1);
 
     let (started, error) = env.change(&state.ledger, |ledger| {
         ledger.sum_up(closing == Closing::Untouched)
@@ -222,7 +222,7 @@ pub(crate) fn end<E: PipelinePorts>(
     if was_full {
         env.place_freed();
     }
-    if settled == Settled::Ended {
+    if settled == Released::Ended {
         env.all_ended();
     }
 }

@@ -51,7 +51,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let shared = env.shared();
     match shared.admission.accept(env, 1) {
         Ok(()) => {}
-        Err(GateRefused::GateClosed) => return Err(Refused::Closed(Box::new(body))),
+        Err(GateRefused::Closed) => return Err(Refused::Closed(Box::new(body))),
         Err(GateRefused::CountOverflow) => return Err(Refused::Full(Box::new(body))),
     }
     let slots = first_slots(env, &body);

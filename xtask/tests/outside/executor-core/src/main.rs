@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Run, Steal, Stealing,
+    Clock, Entropy, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Run, Steal, Stealing,
     Unpark,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerExit,
-    WorkerMetricsLocal, run_worker,
+    ExecutorConfig, NoopTrace, Scheduler, TaskCtx, TieredIdle, WorkerCtxLike, WorkerExit,
+    WorkerMetricsLocal, WorkerState, run_worker,
 };
 
 /// A subtree; its depth.
@@ -97,6 +97,12 @@ impl Clock for Ports<'_> {
     }
 }
 
+impl Entropy for Ports<'_> {
+    fn below(&self, _bound: usize) -> usize {
+        0
+    }
+}
+
 impl Faults for Ports<'_> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
         std::panic::resume_unwind(payload);
@@ -110,34 +116,50 @@ impl ProducerPorts<Tree> for Ports<'_> {
 }
 
 struct Worker<'a> {
-    spawner: Spawner<Tree, Ports<'a>>,
+    state: WorkerState<Tree, Ports<'a>>,
     leaves: u64,
     metrics: WorkerMetricsLocal,
 }
 
-impl SeenByTasks for Worker<'_> {}
-
-impl<'a> WorkerCtxLike<Tree, u64> for Worker<'a> {
-    type Ports = Ports<'a>;
-
-    fn spawner(&mut self) -> &mut Spawner<Tree, Ports<'a>> {
-        &mut self.spawner
-    }
-
+impl TaskCtx<Tree, u64> for Worker<'_> {
     fn worker_id(&self) -> usize {
-        0
+        self.state.worker_id()
     }
 
     fn scratch(&mut self) -> &mut u64 {
         &mut self.leaves
     }
 
-    fn metrics(&mut self) -> &mut WorkerMetricsLocal {
-        &mut self.metrics
+    fn spawn_local(&mut self, task: Tree) {
+        self.state.spawn_local(task);
     }
 
-    fn below(&mut self, _bound: usize) -> usize {
-        0
+    fn spawn_global(&mut self, task: Tree) {
+        self.state.spawn_global(task);
+    }
+
+    fn publish(&mut self) {
+        self.state.publish();
+    }
+
+    fn has_idle_workers(&mut self) -> bool {
+        self.state.has_idle_workers()
+    }
+
+    fn wait_until(&mut self, _what: &'static str, ready: impl FnMut() -> bool) -> bool {
+        self.state.wait_until(ready)
+    }
+}
+
+impl<'a> WorkerCtxLike<Tree, u64> for Worker<'a> {
+    type Ports = Ports<'a>;
+
+    fn state(&mut self) -> &mut WorkerState<Tree, Ports<'a>> {
+        &mut self.state
+    }
+
+    fn metrics(&mut self) -> &mut WorkerMetricsLocal {
+        &mut self.metrics
     }
 }
 
@@ -169,7 +191,7 @@ fn main() {
     assert_eq!(rejected.0, 7);
 
     let mut worker = Worker {
-        spawner: Spawner::new(0, ports),
+        state: WorkerState::new(0, ports),
         leaves: 0,
         metrics: WorkerMetricsLocal::default(),
     };

@@ -1,0 +1,216 @@
+//! One step of a worker: find a task and run it, or say why not.
+//!
+//! A step never blocks. The worker loop, or a test, does what it returns.
+
+use std::time::Duration;
+
+use super::context::WorkerCtxLike;
+use super::event::{ExecTraceEvent, Rest, TraceHooks};
+use super::find::pop_task;
+use super::idle::{IdleAction, IdleHooks, IdleRound};
+use crate::mutant;
+use crate::ports::parking::{Park, Parking};
+use crate::worker::popped::{PopSource, Popped};
+use crate::worker::private::PopsLeft;
+
+/// The result of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerStepResult<Tag> {
+    /// A task ran.
+    RanTask {
+        /// The task's name, from the trace hooks.
+        tag: Tag,
+        /// Where it was found.
+        source: PopSource,
+        /// The worker that it was stolen from.
+        victim: Option<usize>,
+    },
+    /// No task ran; step again.
+    NoWork,
+    /// No task ran; park.
+    ShouldPark {
+        /// For how long; `None` until woken.
+        timeout: Option<Duration>,
+    },
+    /// The executor has ended.
+    ExitDone,
+    /// The executor has ended, and a task on this worker panicked.
+    ExitPanicked,
+}
+
+/// How a worker left its loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerExit {
+    /// The executor has ended.
+    Done,
+    /// The executor has ended, and a task on this worker panicked.
+    Panicked,
+}
+
+/// Finds a task and runs it.
+///
+/// A panic of the runner goes through to the worker loop, which releases the task's count.
+pub fn worker_step<T, S, C, R, I, H>(
+    cx: &mut C,
+    runner: &R,
+    idle: &mut I,
+    trace: &mut H,
+) -> WorkerStepResult<H::Tag>
+where
+    C: WorkerCtxLike<T, S>,
+    R: Fn(T, &mut C) + ?Sized,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    let mut left = cx.state().pops_left();
+    match step(cx, runner, idle, trace, &mut left) {
+        Ok(Ran { tag, source, victim }) => WorkerStepResult::RanTask { tag, source, victim },
+        Err(NothingToRun::Again) => WorkerStepResult::NoWork,
+        Err(NothingToRun::Park(options)) => WorkerStepResult::ShouldPark {
+            timeout: options.timeout,
+        },
+        Err(NothingToRun::Exit(WorkerExit::Done)) => WorkerStepResult::ExitDone,
+        Err(NothingToRun::Exit(WorkerExit::Panicked)) => WorkerStepResult::ExitPanicked,
+    }
+}
+
+pub(crate) struct Ran<Tag> {
+    tag: Tag,
+    source: PopSource,
+    victim: Option<usize>,
+}
+
+/// Why a step ran no task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NothingToRun {
+    Again,
+    Park(Park),
+    Exit(WorkerExit),
+}
+
+/// [`worker_step`], with the countdown of private pops held by the caller.
+#[inline(always)] // A private task's path is a few instructions; a call, and a result in memory, would double it.
+pub(crate) fn step<T, S, C, R, I, H>(
+    cx: &mut C,
+    runner: &R,
+    idle: &mut I,
+    trace: &mut H,
+    left: &mut PopsLeft,
+) -> Result<Ran<H::Tag>, NothingToRun>
+where
+    C: WorkerCtxLike<T, S>,
+    R: Fn(T, &mut C) + ?Sized,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    let (task, source, victim) = match cx.state().pop_between_ticks(left) {
+        Some(task) => (task, PopSource::Local, None),
+        None => {
+            let Popped { task, source, victim } = pop_with_tick(cx, idle, trace, *left)?;
+            *left = cx.state().pops_left();
+            (task, source, victim)
+        }
+    };
+    let tag = trace.tag(&task);
+    trace.event(ExecTraceEvent::TaskStart { tag, source, victim });
+    runner(task, cx);
+    trace.event(ExecTraceEvent::TaskEnd { tag });
+    Ok(Ran { tag, source, victim })
+}
+
+/// The next task with a tick, or the result of a step without a task.
+#[inline(never)]
+fn pop_with_tick<T, S, C, I, H>(
+    cx: &mut C,
+    idle: &mut I,
+    trace: &mut H,
+    left: PopsLeft,
+) -> Result<Popped<T>, NothingToRun>
+where
+    C: WorkerCtxLike<T, S>,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    trace.at_rest(Rest {
+        state: cx.state(),
+        left,
+    });
+    if let Some(task) = cx.state().pop_public_between_ticks() {
+        return Ok(Popped {
+            task,
+            source: PopSource::Local,
+            victim: None,
+        });
+    }
+    let Some(popped) = pop_task(cx) else {
+        return Err(nothing_found(cx, idle, trace));
+    };
+    let state = cx.state();
+    let was_idle = std::mem::take(&mut state.idle_rounds) > 0;
+    if state.sleep_word().is_aborting() {
+        let tag = trace.tag(&popped.task);
+        cx.metrics().returned += 1;
+        cx.state().return_task(popped.task);
+        // After the task is stored, so a panic here does not lose it.
+        trace.event(ExecTraceEvent::Returned { tag });
+        return Err(NothingToRun::Again);
+    }
+    let metrics = cx.metrics();
+    match popped.source {
+        PopSource::Local => metrics.executed_local += 1,
+        PopSource::Injector => metrics.executed_injector += 1,
+        PopSource::Steal => metrics.executed_stolen += 1,
+    }
+    if was_idle {
+        // After the count, so a panic here ends a task that was counted.
+        idle.on_work(cx.state().idle_time());
+    }
+    Ok(popped)
+}
+
+fn nothing_found<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> NothingToRun
+where
+    C: WorkerCtxLike<T, S>,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    let state = cx.state();
+    // Before any spinning: a worker that never parks must not delay the end.
+    state.release_credits();
+    update_metrics(cx);
+
+    let state = cx.state();
+    let word = state.sleep_word();
+    if mutant::m53_end_is_overlooked() && word.is_done() {
+        state.ports.yield_now();
+        return NothingToRun::Again;
+    }
+    if word.is_done() || mutant::m32_abort_leaves_late_pushes() && word.is_aborting() {
+        trace.event(ExecTraceEvent::Exit);
+        return NothingToRun::Exit(if state.panicked {
+            WorkerExit::Panicked
+        } else {
+            WorkerExit::Done
+        });
+    }
+    let round = IdleRound {
+        round: state.idle_rounds,
+        searching: state.searching,
+    };
+    if state.idle_rounds == 0 {
+        state.backoff.found_nothing();
+    }
+    state.idle_rounds = state.idle_rounds.saturating_add(1);
+    match idle.on_idle(round) {
+        IdleAction::Spin => state.ports.spin(1),
+        IdleAction::Yield => state.ports.yield_now(),
+        IdleAction::Park(options) => return NothingToRun::Park(options),
+    }
+    NothingToRun::Again
+}
+
+/// Adds the state's tally to the worker's metrics.
+pub(crate) fn update_metrics<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) {
+    let tally = cx.state().take_tally();
+    tally.report(cx.metrics());
+}

@@ -1,0 +1,195 @@
+//! The shared words of an executor, and what producers and owners do with them.
+//!
+//! A producer is accepted by the state word, pushes, and wakes. An owner closes the executor or
+//! aborts it. The party that brings the word to "closed and zero" wakes all for the last time.
+#![doc = include_str!("shutdown.md")]
+
+use std::sync::atomic::Ordering;
+
+use crossbeam::utils::CachePadded;
+
+use super::credits::LocalCredits;
+use super::run_state::{Closed, Released, RunState};
+use super::sleep::Sleep;
+use crate::config::ExecutorConfig;
+use crate::error::Rejected;
+use crate::mutant;
+use crate::ports::memory::{Fetch, Memory};
+use crate::ports::parking::{Unpark, Waiting};
+use crate::ports::queues::Inject;
+
+/// The shared words of one executor.
+#[derive(Debug)]
+pub struct Scheduler<W> {
+    state: RunState<W>,
+    sleep: Sleep<W>,
+    waiters: CachePadded<W>,
+    config: ExecutorConfig,
+}
+
+impl<W> Scheduler<W> {
+    /// An open, idle executor; `word` makes words.
+    ///
+    /// # Panics
+    ///
+    /// If `config` is not valid.
+    pub fn new(config: ExecutorConfig, mut word: impl FnMut(usize) -> W) -> Self {
+        if let Err(error) = config.validate() {
+            panic!("{error}");
+        }
+        let headroom = config
+            .workers
+            .saturating_mul(LocalCredits::held_max(config.credit_block, config.private_tasks));
+        Self {
+            state: RunState::new(headroom, &mut word),
+            sleep: Sleep::new(config.workers, config.searchers_max(), &mut word),
+            waiters: CachePadded::new(word(0)),
+            config,
+        }
+    }
+
+    /// The state word.
+    pub fn state(&self) -> &RunState<W> {
+        &self.state
+    }
+
+    /// The sleep word.
+    pub fn sleep(&self) -> &Sleep<W> {
+        &self.sleep
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &ExecutorConfig {
+        &self.config
+    }
+
+    /// Hands over one task from outside, and returns the number of workers woken.
+    ///
+    /// # Errors
+    ///
+    /// The task, if the executor is closed.
+    pub fn spawn_external<T, P>(&self, ports: &P, task: T) -> Result<usize, Rejected<T>>
+    where
+        P: Memory<Word = W> + Inject<T> + Unpark,
+    {
+        if self.state.increment_count(ports).is_err() {
+            return Err(Rejected(task));
+        }
+        ports.inject(task);
+        if mutant::m39_timeout_instead_of_wake() && self.config.park_timeout.is_some() {
+            return Ok(0);
+        }
+        Ok(self.sleep.notify_of_injected(ports, 1))
+    }
+
+    /// Hands over all tasks or none, and returns the number of workers woken.
+    ///
+    /// # Errors
+    ///
+    /// All the tasks, if the executor is closed or the count would overflow.
+    pub fn spawn_external_batch<T, P>(&self, ports: &P, tasks: Vec<T>) -> Result<usize, Rejected<Vec<T>>>
+    where
+        P: Memory<Word = W> + Inject<T> + Unpark,
+    {
+        let count = tasks.len();
+        if mutant::m36_large_batch_refused() && count > self.config.workers {
+            return Err(Rejected(tasks));
+        }
+        if mutant::m10_half_a_batch() {
+            return self.spawn_one_by_one(ports, tasks);
+        }
+        let counted = if mutant::m11_batch_counted_as_one() {
+            count.min(1)
+        } else {
+            count
+        };
+        if self.state.accept(ports, counted).is_err() {
+            return Err(Rejected(tasks));
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        ports.inject_batch(tasks);
+        let woken = self.sleep.notify_of_injected(ports, count);
+        assert!(
+            !mutant::m43_batch_takes_for_granted() || count > 1,
+            "a batch of one"
+        );
+        Ok(woken)
+    }
+
+    fn spawn_one_by_one<T, P>(&self, ports: &P, tasks: Vec<T>) -> Result<usize, Rejected<Vec<T>>>
+    where
+        P: Memory<Word = W> + Inject<T> + Unpark,
+    {
+        let mut woken = 0;
+        let mut tasks = tasks.into_iter();
+        while let Some(task) = tasks.next() {
+            match self.spawn_external(ports, task) {
+                Ok(more) => woken += more,
+                Err(Rejected(task)) => return Err(Rejected(std::iter::once(task).chain(tasks).collect())),
+            }
+        }
+        Ok(woken)
+    }
+
+    /// Closes the executor: it ends when what is in flight, and what that spawns, has run.
+    pub fn close<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
+        if self.state.close_gate(ports) == Closed::Ended {
+            self.end(ports);
+        }
+    }
+
+    /// Closes the executor, and makes workers return every task from now on instead of running it.
+    pub fn abort<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
+        // Closing comes first: no task may be accepted that will not run.
+        let closed = self.state.close_gate(ports);
+        self.sleep.abort(ports);
+        if closed == Closed::Ended {
+            self.end(ports);
+        }
+    }
+
+    /// Releases `n` counts, and signals or wakes if nothing is left.
+    pub fn release<P: Memory<Word = W> + Unpark>(&self, ports: &P, n: usize) {
+        match self.state.release(ports, n) {
+            Released::InFlight => {}
+            Released::Idle => self.tell_waiters(ports),
+            Released::Ended => self.end(ports),
+        }
+    }
+
+    /// Blocks until nothing is in flight, whether the executor is closed or not.
+    pub fn wait_idle<P: Memory<Word = W> + Waiting>(&self, ports: &P) {
+        // Ordering: Relaxed. Ordered by the fence.
+        ports.fetch(&self.waiters, Fetch::Add(1), Ordering::Relaxed);
+        // Ordering: SeqCst fence. Edge `idle/wait`: pairs with the fence in `tell_waiters`. The
+        // side of the later fence sees the other's write: the count at zero, or the waiter.
+        ports.fence(Ordering::SeqCst);
+        loop {
+            let ticket = ports.ticket();
+            if self.state.is_idle(ports) {
+                break;
+            }
+            ports.wait_past(ticket);
+        }
+        // Ordering: Relaxed. A waiter too many only costs a signal.
+        ports.fetch(&self.waiters, Fetch::Sub(1), Ordering::Relaxed);
+    }
+
+    fn tell_waiters<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
+        // Ordering: SeqCst fence. Edge `idle/wait`: pairs with the fence in `wait_idle`.
+        ports.fence(Ordering::SeqCst);
+        // Ordering: Relaxed. Ordered by the fence.
+        if ports.load(&self.waiters, Ordering::Relaxed) > 0 {
+            ports.signal_waiters();
+        }
+    }
+
+    fn end<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
+        self.sleep.finish(ports);
+        if !mutant::m38_end_tells_no_waiters() {
+            ports.signal_waiters();
+        }
+    }
+}

@@ -1,0 +1,383 @@
+#![doc = include_str!("private/README.md")]
+
+use std::collections::VecDeque;
+
+use arrayvec::ArrayVec;
+
+use crate::config::PRIVATE_TASKS_MAX;
+use crate::mutant;
+use crate::ports::queues::Run;
+use crate::words::sleep::SleepWord;
+
+/// An empty overflow with a larger capacity is freed.
+const OVERFLOW_KEPT: usize = 1 << 14;
+
+#[derive(Debug, Hash)]
+pub(crate) struct PrivateTasks<T> {
+    /// The newest last. In place and of fixed size: a pointer more would cost a third of a short
+    /// task's time.
+    tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
+    /// Older tasks that did not fit the buffer, newest last.
+    overflow: VecDeque<T>,
+    /// The sleep word at the last tick, if it needs no action before the countdowns end.
+    quiet: SleepWord,
+    /// The same for pops; no valid word after the tick of a push, so that the next pop ticks as
+    /// well.
+    quiet_for_pops: SleepWord,
+    /// Pops before the next tick. Written with every pop and read only at ticks; the loop that pops
+    /// keeps a [`PopsLeft`].
+    pops_left: u32,
+    pops_set: u32,
+    /// The buffer's length up to which pushes need no tick.
+    room: usize,
+    /// The buffer's length at the last tick, plus what came and minus what went otherwise than by
+    /// counted pushes and pops. It wraps around.
+    base: usize,
+    capacity: usize,
+    /// The buffer holds only the rest of a batch from the injector. It runs before tasks that the
+    /// worker spawns, which could bury it for ever.
+    holds_batch: bool,
+}
+
+/// The countdown of pops, held in a register: reading it from memory would cost as much as a short
+/// task.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct PopsLeft(u32);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OperationCounts {
+    pub(crate) pushed: u32,
+    pub(crate) popped: u32,
+}
+
+impl<T> PrivateTasks<T> {
+    /// An empty buffer for up to `capacity` tasks; the first operation ticks.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            tasks: ArrayVec::new(),
+            overflow: VecDeque::new(),
+            quiet: SleepWord::NEVER,
+            quiet_for_pops: SleepWord::NEVER,
+            pops_left: 0,
+            pops_set: 0,
+            room: 0,
+            base: 0,
+            capacity,
+            holds_batch: false,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.tasks.len() + self.overflow.len()
+    }
+
+    pub(crate) fn are_allowed(&self) -> bool {
+        self.capacity > 0
+    }
+
+    #[inline]
+    pub(crate) fn has_room(&self, word: SleepWord) -> bool {
+        word == self.quiet && self.tasks.len() < self.room
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, task: T) {
+        self.tasks.push(task);
+    }
+
+    /// Adds the newest task just after a tick: behind a batch if there is one, and with the older
+    /// half of a full buffer moved to the overflow.
+    pub(crate) fn push_or_overflow(&mut self, task: T) {
+        if self.holds_batch {
+            self.overflow.push_back(task);
+            self.base = self.base.wrapping_sub(1);
+        } else {
+            if self.tasks.len() >= self.capacity {
+                self.overflow_oldest(self.tasks.len().div_ceil(2));
+            }
+            self.tasks.push(task);
+        }
+    }
+
+    /// Adds a batch from the injector, to run in its order before all older tasks, which go into
+    /// the overflow.
+    pub(crate) fn push_batch(&mut self, run: &mut Run<T>) {
+        if run.is_empty() {
+            return;
+        }
+        self.overflow_oldest(self.tasks.len());
+        self.holds_batch = true;
+        self.room = 0;
+        self.base = self.base.wrapping_add(run.len());
+        self.tasks.extend(run.drain(..).rev());
+    }
+
+    pub(crate) fn hold_a_batch(&self) -> bool {
+        self.holds_batch && !self.tasks.is_empty()
+    }
+
+    /// The newest task, if its pop needs no tick while the sleep word is `word`. `left` is the
+    /// countdown from [`PrivateTasks::pops_left`].
+    #[inline]
+    pub(crate) fn pop_between_ticks(&mut self, word: SleepWord, left: &mut PopsLeft) -> Option<T> {
+        if word != self.quiet_for_pops {
+            return None;
+        }
+        let fewer = left.0.checked_sub(1)?;
+        let task = self.take_newest()?;
+        left.0 = fewer;
+        self.pops_left = fewer;
+        Some(task)
+    }
+
+    pub(crate) fn may_pop_between_ticks(&self, word: SleepWord) -> bool {
+        word == self.quiet_for_pops && self.pops_left > 0
+    }
+
+    /// Counts a pop of the public queue that needed no tick.
+    pub(crate) fn count_public_pop(&mut self) {
+        self.pops_left -= 1;
+        // It was not pushed here, so the counted pushes stay right.
+        self.base = self.base.wrapping_add(1);
+    }
+
+    /// The countdown just after a tick.
+    pub(crate) fn pops_left(&self) -> PopsLeft {
+        PopsLeft(self.pops_left)
+    }
+
+    /// The newest task just after a tick.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        if self.tasks.is_empty() {
+            self.holds_batch = false;
+            self.refill();
+        }
+        let task = self.take_newest()?;
+        self.base = self.base.wrapping_sub(1);
+        Some(task)
+    }
+
+    #[inline(always)]
+    fn take_newest(&mut self) -> Option<T> {
+        if mutant::m23_own_tasks_oldest_first() {
+            return self.tasks.pop_at(0);
+        }
+        self.tasks.pop()
+    }
+
+    /// The oldest `n` tasks, oldest first; of a batch its last tasks, in its order.
+    pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
+        let from_overflow = n.min(self.overflow.len());
+        let buffered = n - from_overflow;
+        if self.holds_batch {
+            self.tasks[..buffered].reverse();
+        }
+        self.base = self.base.wrapping_sub(buffered);
+        self.overflow
+            .drain(..from_overflow)
+            .chain(self.tasks.drain(..buffered))
+    }
+
+    fn overflow_oldest(&mut self, n: usize) {
+        self.base = self.base.wrapping_sub(n);
+        self.overflow.extend(self.tasks.drain(..n));
+        // The room is the buffer's part of what the credits cover.
+        self.room = self.room.saturating_sub(n);
+    }
+
+    /// Fills half of the empty buffer from the overflow.
+    fn refill(&mut self) {
+        let n = self.capacity.div_ceil(2).min(self.overflow.len());
+        let kept = self.overflow.len() - n;
+        self.tasks.extend(self.overflow.drain(kept..));
+        self.base = self.base.wrapping_add(n);
+        if kept == 0 && self.overflow.capacity() > OVERFLOW_KEPT {
+            self.overflow = VecDeque::new();
+        }
+    }
+
+    pub(crate) fn limit_room(&mut self, room: usize) {
+        self.room = self.room.min(room.saturating_sub(self.overflow.len()));
+    }
+
+    pub(crate) fn take_counts(&mut self) -> OperationCounts {
+        let popped = self.pops_set - self.pops_left;
+        let pushed = (self.tasks.len() + popped as usize).wrapping_sub(self.base);
+        self.pops_set = self.pops_left;
+        self.base = self.tasks.len();
+        OperationCounts {
+            pushed: u32::try_from(pushed).unwrap_or(u32::MAX),
+            popped,
+        }
+    }
+
+    /// Sets the countdowns at the end of a tick: the next is due when the sleep word is no longer
+    /// `quiet`, after `pops` pops, or with more than `room` tasks. If not `popping`, the next pop
+    /// ticks as well and keeps its old countdown.
+    pub(crate) fn set_countdowns(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
+        self.quiet = quiet;
+        self.room = if self.holds_batch {
+            0
+        } else {
+            room.saturating_sub(self.overflow.len()).min(self.capacity)
+        };
+        self.quiet_for_pops = if popping { quiet } else { SleepWord::NEVER };
+        if popping {
+            self.pops_left = pops;
+            self.pops_set = pops;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: SleepWord = SleepWord::ALL_BUSY;
+
+    fn resting(capacity: usize, pops: u32, room: usize) -> PrivateTasks<u32> {
+        let mut tasks = PrivateTasks::new(capacity);
+        tasks.set_countdowns(QUIET, true, pops, room);
+        tasks
+    }
+
+    #[test]
+    fn the_newest_comes_first_and_the_oldest_go_public() {
+        let mut tasks = resting(8, 9, 8);
+        let mut left = tasks.pops_left();
+        (0..6).for_each(|task| tasks.push(task));
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(5));
+        tasks.take_counts();
+        assert_eq!(tasks.take_oldest(2).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(tasks.pop(), Some(4));
+        assert_eq!(tasks.len(), 2);
+    }
+
+    #[test]
+    fn what_does_not_fit_comes_back_from_the_reserve_newest_first() {
+        let mut tasks = resting(4, 9, 4);
+        (0..100_000).for_each(|task| tasks.push_or_overflow(task));
+        assert_eq!(tasks.len(), 100_000);
+        assert_eq!(tasks.take_counts().pushed, 100_000);
+        assert_eq!(tasks.take_oldest(3).collect::<Vec<_>>(), [0, 1, 2]);
+        let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
+        assert_eq!(rest, (3..100_000).rev().collect::<Vec<_>>());
+        assert_eq!(
+            tasks.take_counts(),
+            OperationCounts::default(),
+            "none of that needs to be counted here"
+        );
+        assert!(tasks.overflow.capacity() <= OVERFLOW_KEPT);
+    }
+
+    #[test]
+    fn nothing_goes_into_reserve_before_the_buffer_is_full_and_then_the_older_half_does() {
+        let mut tasks = resting(4, 9, 4);
+        (0..4).for_each(|task| tasks.push_or_overflow(task));
+        assert_eq!((tasks.tasks.len(), tasks.overflow.len()), (4, 0));
+        tasks.push_or_overflow(4);
+        assert_eq!(tasks.overflow, [0, 1]);
+        assert_eq!(tasks.tasks[..], [2, 3, 4]);
+    }
+
+    #[test]
+    fn an_empty_reserve_keeps_its_memory_unless_that_is_unusually_much() {
+        for (places, kept) in [(100, true), (OVERFLOW_KEPT, true), (OVERFLOW_KEPT + 1, false)] {
+            let mut tasks = resting(4, 9, 4);
+            tasks.overflow.reserve_exact(places);
+            (0..20).for_each(|task| tasks.push_or_overflow(task));
+            while tasks.pop().is_some() {}
+            assert_eq!(tasks.overflow.capacity() >= places, kept, "{places}");
+        }
+    }
+
+    #[test]
+    fn a_run_comes_first_in_its_order_and_what_is_spawned_meanwhile_after_it() {
+        let mut tasks = resting(8, 9, 8);
+        (0..3).for_each(|task| tasks.push(task));
+        tasks.push_batch(&mut (10..13).collect());
+        assert!(tasks.hold_a_batch() && !tasks.has_room(QUIET));
+        assert_eq!(tasks.pop(), Some(10));
+        tasks.push_or_overflow(20);
+        tasks.push_or_overflow(21);
+        assert_eq!(tasks.take_counts(), OperationCounts { pushed: 5, popped: 0 });
+        let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
+        assert_eq!(rest, [11, 12, 21, 20, 2, 1, 0]);
+        assert!(!tasks.hold_a_batch());
+    }
+
+    #[test]
+    fn the_rest_of_a_run_goes_back_in_its_order() {
+        let mut tasks = resting(8, 9, 8);
+        tasks.push(0);
+        tasks.push_batch(&mut (10..15).collect());
+        assert_eq!(tasks.take_oldest(3).collect::<Vec<_>>(), [0, 13, 14]);
+        let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
+        assert_eq!(rest, [10, 11, 12]);
+    }
+
+    #[test]
+    fn each_countdown_asks_for_a_look() {
+        let mut tasks = resting(8, 2, 3);
+        let mut left = tasks.pops_left();
+        for task in 0..3 {
+            assert!(tasks.has_room(QUIET));
+            tasks.push(task);
+        }
+        assert!(!tasks.has_room(QUIET), "three is all the room there is");
+        assert!(!tasks.has_room(SleepWord::NEVER));
+        assert_eq!(
+            tasks.pop_between_ticks(SleepWord::NEVER, &mut left),
+            None,
+            "the word has changed"
+        );
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(2));
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(1));
+        assert_eq!(
+            tasks.pop_between_ticks(QUIET, &mut left),
+            None,
+            "two pops were free"
+        );
+    }
+
+    #[test]
+    fn tasks_from_the_public_queue_count_as_pops_and_not_as_pushed() {
+        let mut tasks = resting(8, 2, 8);
+        tasks.push(1);
+        assert!(tasks.may_pop_between_ticks(QUIET) && !tasks.may_pop_between_ticks(SleepWord::NEVER));
+        tasks.count_public_pop();
+        tasks.count_public_pop();
+        assert!(!tasks.may_pop_between_ticks(QUIET), "two pops were free");
+        assert_eq!(tasks.take_counts(), OperationCounts { pushed: 1, popped: 2 });
+    }
+
+    #[test]
+    fn after_a_look_for_a_push_the_next_pop_looks_too() {
+        let mut tasks = resting(8, 5, 3);
+        let mut left = tasks.pops_left();
+        tasks.push(1);
+        tasks.set_countdowns(QUIET, false, 9, 8);
+        assert!(tasks.has_room(QUIET));
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), None);
+    }
+
+    #[test]
+    fn operations_are_counted_from_look_to_look() {
+        let mut tasks = resting(8, 10, 8);
+        let mut left = tasks.pops_left();
+        (0..5).for_each(|task| tasks.push(task));
+        tasks.pop_between_ticks(QUIET, &mut left);
+        tasks.pop_between_ticks(QUIET, &mut left);
+        assert_eq!(tasks.take_counts(), OperationCounts { pushed: 5, popped: 2 });
+        assert_eq!(tasks.take_counts(), OperationCounts::default());
+        drop(tasks.take_oldest(2));
+        tasks.pop();
+        tasks.push(9);
+        assert_eq!(
+            tasks.take_counts(),
+            OperationCounts { pushed: 1, popped: 0 },
+            "those three are counted elsewhere"
+        );
+    }
+}

@@ -1,0 +1,573 @@
+//! A worker's state: how its tasks spawn, and what it holds between two steps.
+//!
+//! All of it is plain memory of one worker. Most operations on private tasks end in the few lines
+//! of [`WorkerState::spawn_local`] and [`WorkerState::pop_between_ticks`]. Now and then the worker
+//! *ticks*: it reads the clock, looks for idle workers and publishes tasks for them.
+
+mod fingerprint;
+
+use std::time::Duration;
+
+use super::backoff::Backoff;
+use super::popped::Popped;
+use super::private::{PopsLeft, PrivateTasks};
+use super::task_time::{Length, TaskTime};
+use super::victim::nth_victim;
+use crate::metrics::WorkerMetricsLocal;
+use crate::mutant;
+use crate::ports::bundles::WorkerPorts;
+use crate::ports::parking::Parking;
+use crate::ports::queues::{RUN_MAX, Run, Steal};
+use crate::words::credits::LocalCredits;
+use crate::words::scheduler::Scheduler;
+use crate::words::sleep::{Search, SleepWord};
+
+/// More tasks than this are published through the injector.
+const OWN_QUEUE_MAX: usize = 32;
+
+/// The smallest wake threshold.
+const WAKE_THRESHOLD_MIN: u32 = 4;
+
+/// All that the policy keeps for one worker, and the way in which its tasks spawn others.
+#[derive(Debug)]
+pub struct WorkerState<T, P> {
+    pub(crate) ports: P,
+    pub(crate) worker: usize,
+    private: PrivateTasks<T>,
+    credits: LocalCredits,
+    time: TaskTime,
+    /// With fewer cores than workers a private task may wait for a whole time slice of another
+    /// worker, so this one takes no more than it needs.
+    crowded: bool,
+    word_at_tick: SleepWord,
+    /// Nanoseconds that the last wake for private tasks took.
+    wake_ns: Option<u64>,
+    /// Pending operations: those on private tasks since the last wake for them, or since there were
+    /// none.
+    pending: u32,
+    pub(crate) searching: bool,
+    /// A task from the last look, not yet run.
+    pub(crate) in_hand: Option<Popped<T>>,
+    /// Tasks taken since the injector was last tried first.
+    since_injector: u32,
+    pub(crate) backoff: Backoff,
+    pub(crate) idle_rounds: u32,
+    /// A waker chose this worker, and it has found nothing since.
+    pub(crate) woken: bool,
+    pub(crate) panicked: bool,
+    returned: Vec<T>,
+    tally: Tally,
+}
+
+/// Counts that are not yet in the metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    spawned: u64,
+    ran_between_ticks: u64,
+    published: u64,
+    wakes: u64,
+}
+
+impl Tally {
+    pub(crate) fn report(self, metrics: &mut WorkerMetricsLocal) {
+        let Self {
+            spawned,
+            ran_between_ticks,
+            published,
+            wakes,
+        } = self;
+        metrics.spawned += spawned;
+        metrics.executed_local += ran_between_ticks;
+        metrics.published += published;
+        metrics.wakes += wakes;
+    }
+}
+
+impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
+    /// The state of worker `worker`, with nothing in hand.
+    pub fn new(worker: usize, ports: P) -> Self {
+        let config = ports.scheduler().config();
+        let credits = LocalCredits::new(config.credit_block);
+        let private = PrivateTasks::new(config.private_tasks);
+        let time = TaskTime::new(config.fairness_interval);
+        let crowded = config.is_crowded();
+        Self {
+            ports,
+            worker,
+            private,
+            credits,
+            time,
+            crowded,
+            word_at_tick: SleepWord::ALL_BUSY,
+            wake_ns: None,
+            pending: 0,
+            searching: false,
+            in_hand: None,
+            since_injector: 0,
+            backoff: Backoff::new(),
+            idle_rounds: 0,
+            woken: false,
+            panicked: false,
+            returned: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Number of the worker, from 0.
+    #[inline]
+    pub fn worker_id(&self) -> usize {
+        self.worker
+    }
+
+    /// The ports of this worker.
+    #[inline]
+    pub fn ports(&self) -> &P {
+        &self.ports
+    }
+
+    /// Adds a task to this worker's own tasks. It runs here next unless a thief takes it. During an
+    /// abort it is returned instead.
+    #[inline]
+    pub fn spawn_local(&mut self, task: T) {
+        if self.private.has_room(self.sleep_word()) {
+            self.private.push(task);
+        } else {
+            self.spawn_with_tick(task);
+        }
+    }
+
+    /// Adds a task to the end of the injector.
+    #[inline]
+    pub fn spawn_global(&mut self, task: T) {
+        self.transfer_one();
+        self.ports.inject(task);
+        self.notify_of_injected();
+    }
+
+    /// Makes every task of this worker visible to thieves, for a task that is about to take long.
+    pub fn publish(&mut self) {
+        self.count_operations();
+        assert!(
+            !mutant::m42_publish_takes_for_granted() || self.private.len() > 0,
+            "a task published nothing"
+        );
+        self.publish_oldest(self.private.len());
+    }
+
+    /// Publishes all tasks and yields the core until `ready` returns `true`. Returns `false` if the
+    /// executor aborts first.
+    pub fn wait_until(&mut self, mut ready: impl FnMut() -> bool) -> bool {
+        self.publish();
+        loop {
+            if ready() {
+                return true;
+            }
+            if self.sleep_word().is_aborting() {
+                return false;
+            }
+            self.ports.yield_now();
+        }
+    }
+
+    /// Whether some worker searches or sleeps. It may change at once.
+    #[inline]
+    pub fn has_idle_workers(&self) -> bool {
+        self.sleep_word().has_idle_workers()
+    }
+
+    /// Takes the tasks that were taken during an abort.
+    pub fn take_returned(&mut self) -> Vec<T> {
+        if mutant::m47_handed_back_less_one() {
+            self.returned.pop();
+        }
+        std::mem::take(&mut self.returned)
+    }
+
+    pub(crate) fn scheduler(&self) -> &Scheduler<P::Word> {
+        self.ports.scheduler()
+    }
+
+    #[inline]
+    pub(crate) fn sleep_word(&self) -> SleepWord {
+        self.ports.scheduler().sleep().peek(&self.ports)
+    }
+
+    /// The newest private task, if no tick is due. The executor does not abort then.
+    #[inline]
+    pub(crate) fn pop_between_ticks(&mut self, left: &mut PopsLeft) -> Option<T> {
+        self.private.pop_between_ticks(self.sleep_word(), left)
+    }
+
+    pub(crate) fn pops_left(&self) -> PopsLeft {
+        self.private.pops_left()
+    }
+
+    /// The newest task of the own public queue, if no tick is due and there is no private task.
+    pub(crate) fn pop_public_between_ticks(&mut self) -> Option<T> {
+        let idle = self.searching || self.in_hand.is_some();
+        if idle || self.private.len() > 0 || !self.private.may_pop_between_ticks(self.sleep_word()) {
+            return None;
+        }
+        if self.word_at_tick.sleepers() > 0 {
+            self.count_operations();
+            self.pending = 0;
+        }
+        let task = self.ports.pop()?;
+        self.private.count_public_pop();
+        self.receive();
+        self.release_surplus();
+        Some(task)
+    }
+
+    /// The newest private task, after a tick.
+    pub(crate) fn pop_private(&mut self) -> Option<T> {
+        let task = self.private.pop();
+        if task.is_some() {
+            self.time.count(1);
+            self.since_injector = self.since_injector.saturating_add(1);
+            self.pending = self.pending.saturating_add(1);
+        } else {
+            self.pending = 0;
+        }
+        task
+    }
+
+    pub(crate) fn took_public(&mut self) {
+        if !self.time.is_running() {
+            self.time.begin(self.ports.now_ns());
+        }
+        self.time.count(1);
+        self.since_injector = self.since_injector.saturating_add(1);
+        self.receive();
+        self.release_surplus();
+    }
+
+    /// The count of a task from a queue joins the local credits.
+    fn receive(&mut self) {
+        if mutant::m08_count_dropped_before_run() {
+            self.scheduler().release(&self.ports, 1);
+            return;
+        }
+        if mutant::m07_completion_counted_twice() {
+            self.credits.receive();
+        }
+        self.credits.receive();
+    }
+
+    /// The count of a task that panicked stays among the credits, as if it had returned.
+    pub(crate) fn panicked_task_is_over(&mut self) {
+        if mutant::m09_panic_not_counted() {
+            self.credits.transfer(1);
+        }
+    }
+
+    /// Takes from the injector: a run of tasks if they are short, else one. Returns the first; the
+    /// others are private and run next.
+    pub(crate) fn take_injected(&mut self) -> Option<T> {
+        let in_runs = self.time.length() == Length::Short && self.private.are_allowed() && !self.crowded;
+        let most = if in_runs { RUN_MAX } else { 1 };
+        let mut run = Run::new();
+        retry_while_contended(&self.ports, || self.ports.steal_injected(most, &mut run))?;
+        let taken = run.len();
+        let first = run.pop_at(0);
+        self.private.push_batch(&mut run);
+        (1..taken).for_each(|_| self.receive());
+        if in_runs {
+            self.backoff.found(taken, self.idle_rounds);
+        } else {
+            self.backoff.reset();
+        }
+        first
+    }
+
+    pub(crate) fn injector_is_due(&self) -> bool {
+        self.since_injector >= self.time.injector_every() - 1
+            && !self.private.hold_a_batch()
+            && !mutant::m22_injector_never_first()
+    }
+
+    pub(crate) fn looked_at_injector(&mut self) {
+        self.since_injector = 0;
+    }
+
+    /// A search failed: releases all counts but the private tasks', and stops the task clock.
+    pub(crate) fn release_credits(&mut self) {
+        if self.time.is_running() {
+            self.time.pause(self.ports.now_ns(), self.short_ns());
+        }
+        if mutant::m27_credits_kept_asleep() {
+            return;
+        }
+        let spare = self.credits.release_spare(self.private.len());
+        self.limit_room();
+        if spare > 0 {
+            self.scheduler().release(&self.ports, spare);
+        }
+    }
+
+    /// How long the worker was idle until there was work. The delay of a wake is left out, since
+    /// spinning would have avoided it.
+    pub(crate) fn idle_time(&self) -> Duration {
+        Duration::from_nanos(self.time.idle_ns()).saturating_sub(self.ports.take_wake_delay())
+    }
+
+    pub(crate) fn return_task(&mut self, task: T) {
+        self.returned.push(task);
+    }
+
+    /// The worker has a task: it leaves the search and wakes another worker if needed.
+    pub(crate) fn found_work(&mut self, last_look: bool) {
+        let search = match (self.searching, last_look) {
+            (true, _) => Search::Yes,
+            (false, true) => Search::LastLook,
+            (false, false) => Search::No,
+        };
+        self.searching = false;
+        self.woken = false;
+        let (ports, me) = (&self.ports, self.worker);
+        let surplus = !ports.is_empty();
+        let more = || {
+            let others = ports.scheduler().config().workers - 1;
+            !ports.injector_is_empty() || (0..others).any(|k| !ports.victim_is_empty(nth_victim(me, k)))
+        };
+        let sleep = ports.scheduler().sleep();
+        self.tally.wakes += sleep.found_work(ports, search, surplus, more) as u64;
+    }
+
+    pub(crate) fn take_tally(&mut self) -> Tally {
+        self.count_operations();
+        std::mem::take(&mut self.tally)
+    }
+
+    /// Maintenance: samples the clock if that is due, publishes private tasks for idle workers, and
+    /// sets the countdowns to the next tick.
+    pub(crate) fn tick(&mut self, popping: bool) {
+        self.count_operations();
+        let word = self.sleep_word();
+        let changed = word != self.word_at_tick;
+        if !self.word_at_tick.has_idle_workers() {
+            // No worker was idle until now.
+            self.pending = 0;
+        }
+        self.word_at_tick = word;
+        let any_idle = word.has_idle_workers();
+        // An idle worker finds nothing here, perhaps because this worker's last task took long.
+        let suspicious =
+            any_idle && self.private.len() > 0 && (changed || word.searchers() == 0 && self.ports.is_empty());
+        if suspicious || self.time.is_due() {
+            let now_ns = self.ports.now_ns();
+            self.time.sample(now_ns, self.short_ns());
+        }
+        let operations = match self.time.length() {
+            Length::Short if any_idle && !mutant::m28_private_work_hidden() => self.publish_for_idle(word),
+            Length::Short => u32::MAX,
+            Length::Unknown | Length::Long => {
+                self.publish_oldest(self.private.len());
+                u32::MAX
+            }
+        };
+        self.set_countdowns(operations, popping);
+    }
+
+    /// Tasks are short and a worker is idle: publishes the older half if there is nothing else to
+    /// take. Returns the operations until the next tick.
+    fn publish_for_idle(&mut self, word: SleepWord) -> u32 {
+        let threshold = self.wake_threshold();
+        let searched = word.searchers() > 0;
+        let half = match self.private.len() / 2 {
+            half if self.crowded => half.min(OWN_QUEUE_MAX),
+            half => half,
+        };
+        let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
+        if lacking && !searched && self.pending < threshold {
+            // Too few for a wake. The distance of ticks doubles up to the threshold, and each reads
+            // the clock, so tasks that have become long are noticed after one or two.
+            return self.pending.min(threshold - self.pending).max(1);
+        }
+        if lacking {
+            self.publish_oldest(half);
+        }
+        self.pending = 0;
+        if searched {
+            self.time.search_tick_every()
+        } else {
+            threshold
+        }
+    }
+
+    /// Operations on private tasks that take as long as the last wake took, but not more than
+    /// configured.
+    fn wake_threshold(&self) -> u32 {
+        let most = self.scheduler().config().wake_threshold;
+        let Some(wake_ns) = self.wake_ns else {
+            return most;
+        };
+        let fit = wake_ns / self.time.mean_ns().max(1);
+        u32::try_from(fit)
+            .unwrap_or(u32::MAX)
+            .max(WAKE_THRESHOLD_MIN)
+            .min(most)
+    }
+
+    /// Sets the countdowns: the next tick is due after `operations` operations at the latest.
+    fn set_countdowns(&mut self, operations: u32, popping: bool) {
+        let word = self.word_at_tick;
+        let quiet = if word.is_aborting() || word.is_done() {
+            SleepWord::NEVER
+        } else {
+            word
+        };
+        // This pop takes from the injector next.
+        let since_injector = if popping && self.injector_is_due() {
+            0
+        } else {
+            self.since_injector
+        };
+        let before_injector = (self.time.injector_every() - 1).saturating_sub(since_injector);
+        let pops = before_injector.min(self.time.until_due()).min(operations);
+        let room = match self.time.length() {
+            // A task that the credits do not cover needs a tick.
+            Length::Short => (self.private.len())
+                .saturating_add(operations as usize)
+                .min(self.credits.held().saturating_sub(1)),
+            Length::Unknown | Length::Long => 0,
+        };
+        self.private.set_countdowns(quiet, popping, pops, room);
+    }
+
+    /// The rest of [`WorkerState::spawn_local`]: a tick is due, or the task must be public.
+    #[cold]
+    #[inline(never)]
+    fn spawn_with_tick(&mut self, task: T) {
+        if self.time.length() == Length::Short && self.private.are_allowed() {
+            // Acquired before the tick, so that the tick makes room for this task and a block of
+            // others.
+            self.acquire(1 + self.private.len() + 1);
+        }
+        self.tick(false);
+        if self.time.length() == Length::Short && self.private.are_allowed() {
+            self.acquire(1 + self.private.len() + 1);
+            self.private.push_or_overflow(task);
+        } else {
+            self.transfer_one();
+            self.ports.push(task);
+            self.notify();
+        }
+    }
+
+    /// Publishes the oldest `n` private tasks and wakes a worker for them. The caller has called
+    /// [`WorkerState::count_operations`].
+    fn publish_oldest(&mut self, n: usize) {
+        if n == 0 {
+            return;
+        }
+        self.credits.transfer(n);
+        self.limit_room();
+        // Thieves take one task at a time from a queue and many from the injector. Tasks of a batch
+        // go back to the injector: in the own queue they could wait behind tasks that the worker
+        // spawns.
+        let to_injector = n > OWN_QUEUE_MAX || self.private.hold_a_batch();
+        let oldest = self.private.take_oldest(n);
+        if to_injector {
+            self.ports.inject_batch(oldest.collect());
+        } else {
+            oldest.for_each(|task| self.ports.push(task));
+        }
+        self.tally.published += n as u64;
+        if mutant::m35_exposed_without_wake() {
+            return;
+        }
+        let wakes = self.word_at_tick.searchers() == 0 && self.word_at_tick.sleepers() > 0;
+        let before_ns = wakes.then(|| self.ports.now_ns());
+        if to_injector {
+            self.notify_of_injected();
+        } else {
+            self.notify();
+        }
+        if let Some(before_ns) = before_ns {
+            self.wake_ns = Some(self.ports.now_ns().saturating_sub(before_ns));
+        }
+    }
+
+    fn count_operations(&mut self) {
+        let counts = self.private.take_counts();
+        self.tally.spawned += u64::from(counts.pushed);
+        self.tally.ran_between_ticks += u64::from(counts.popped);
+        self.time.count(counts.popped);
+        self.since_injector = self.since_injector.saturating_add(counts.popped);
+        self.pending = self
+            .pending
+            .saturating_add(counts.pushed)
+            .saturating_add(counts.popped);
+        self.release_surplus();
+    }
+
+    fn release_surplus(&mut self) {
+        if mutant::m44_purse_without_a_bound() {
+            return;
+        }
+        if let Some(surplus) = self.credits.release_surplus(1 + self.private.len()) {
+            self.limit_room();
+            self.scheduler().release(&self.ports, surplus);
+        }
+    }
+
+    fn transfer_one(&mut self) {
+        self.tally.spawned += 1;
+        if let Some(n) = self.credits.transfer_one(1 + self.private.len()) {
+            self.scheduler().state().acquire(&self.ports, n);
+        }
+        self.limit_room();
+    }
+
+    /// Tasks that the credits no longer cover need a tick.
+    fn limit_room(&mut self) {
+        self.private.limit_room(self.credits.held().saturating_sub(1));
+    }
+
+    fn acquire(&mut self, needed: usize) {
+        if mutant::m33_private_not_covered() {
+            return;
+        }
+        if let Some(n) = self.credits.acquire(needed) {
+            self.scheduler().state().acquire(&self.ports, n);
+        }
+    }
+
+    fn notify(&mut self) {
+        self.tally.wakes += self.scheduler().sleep().notify(&self.ports, 1) as u64;
+    }
+
+    fn notify_of_injected(&mut self) {
+        let sleep = self.scheduler().sleep();
+        self.tally.wakes += sleep.notify_of_injected(&self.ports, 1) as u64;
+    }
+
+    fn short_ns(&self) -> u64 {
+        u64::try_from(self.scheduler().config().short_task.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Contended attempts with only a spin between them. After these, the other party may need the
+/// core.
+const SPINNING_ATTEMPTS: u32 = 100;
+
+#[inline]
+pub(crate) fn retry_while_contended<F, P: Parking>(
+    ports: &P,
+    mut take: impl FnMut() -> Steal<F>,
+) -> Option<F> {
+    let mut attempts = 0;
+    loop {
+        match take() {
+            Steal::Empty => return None,
+            Steal::Task(task) => return Some(task),
+            Steal::Retry if mutant::m13_retry_is_empty() => return None,
+            Steal::Retry if attempts < SPINNING_ATTEMPTS => {
+                attempts += 1;
+                ports.spin(1);
+            }
+            Steal::Retry => ports.yield_now(),
+        }
+    }
+}

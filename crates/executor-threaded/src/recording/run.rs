@@ -1,0 +1,63 @@
+//! What the parties of a recorded run share.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use executor_core::ExecutorConfig;
+use executor_core::ports::Native;
+use executor_core::record::{Log, Numbered, Versioned};
+
+use crate::ports::{Shared, ThreadPorts};
+
+/// Access to words that count their changes.
+pub(super) type Memory = Versioned<Native>;
+
+pub(super) type SharedWords<T> = Shared<Numbered<T>, Memory>;
+
+pub(super) type UnrecordedPorts<T> = ThreadPorts<Numbered<T>, Memory>;
+
+/// How to record. Open to struct update syntax.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// The executor's settings. Threads are not pinned.
+    pub config: ExecutorConfig,
+    /// Entries of eight bytes that each log has memory for at first. Default 4,096.
+    pub entries: usize,
+    /// The longest wait for the end. After that the run is ended by force, and the record says so.
+    /// Default 10 s.
+    pub patience: Duration,
+}
+
+impl Recording {
+    /// Records an executor of `config`.
+    #[must_use]
+    pub fn new(config: ExecutorConfig) -> Self {
+        Self {
+            config,
+            entries: 4_096,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+pub(super) struct Run<T> {
+    pub(super) shared: Arc<SharedWords<T>>,
+    pub(super) recording: Recording,
+    /// Logs of parties outside that are done.
+    pub(super) logs: Mutex<Vec<Log>>,
+    pub(super) parties: AtomicUsize,
+}
+
+impl<T> Run<T> {
+    /// A log for one more party outside.
+    pub(super) fn log(&self) -> Log {
+        // Ordering: Relaxed. Each caller gets another number.
+        let party = self.parties.fetch_add(1, Ordering::Relaxed);
+        Log::new(party, self.recording.entries)
+    }
+
+    pub(super) fn hand_over(&self, log: Log) {
+        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(log);
+    }
+}

@@ -6,8 +6,8 @@
 //! [`POLL_NS`].
 //!
 //! A job is charged for its polls' time on a core. Other threads still slow a poll down, by
-//! interrupts for pages that they map or return. So that one such poll does not age a short query,
-//! a long poll counts for at most [`COUNTS_MAX`] at first
+//! interrupts for pages that they map or return. So that such polls do not age a short query, a
+//! poll of a job that has used at most [`LENIENT`] counts for at most [`POLL_NS`]
 //! (`docs/decisions/0042-long-polls-of-young-jobs.md`).
 //!
 //! A future that paused for want of budget is polled again in the same turn, up to [`TURN`], unless
@@ -38,11 +38,8 @@ const POLL_NS: u64 = 400_000;
 /// Time after which a turn ends with its poll, below what a spare thread takes for a long turn.
 const TURN: Duration = Duration::from_millis(2);
 
-/// CPU time of a job's polls up to which each counts for at most [`COUNTS_MAX`].
-const LENIENT: Duration = Duration::from_millis(32);
-
-/// Largest CPU time that one poll counts for, in a job that has used little.
-const COUNTS_MAX: Duration = Duration::from_millis(1);
+/// CPU time of a job's earlier polls up to which a poll counts for at most [`POLL_NS`].
+const LENIENT: Duration = Duration::from_millis(100);
 
 /// Units of tokio's cooperative budget in a poll.
 const BUDGET: u32 = 128;
@@ -170,7 +167,7 @@ impl<T: Send> Task for Polled<T> {
             let on_core = core.lap();
             let took = on_core.unwrap_or(ended - began);
             let busy = self.job.note_turn(took, ended - began, waited);
-            counted += counts(took, busy);
+            counted += counts(took, busy.saturating_sub(took));
             if on_core.is_some() {
                 cx.charge_for(counted);
             }
@@ -308,9 +305,9 @@ impl Wake for TurnWaker {
     }
 }
 
-fn counts(took: Duration, busy: Duration) -> Duration {
-    if busy <= LENIENT {
-        took.min(COUNTS_MAX)
+fn counts(took: Duration, before: Duration) -> Duration {
+    if before <= LENIENT {
+        took.min(Duration::from_nanos(POLL_NS))
     } else {
         took
     }
@@ -351,13 +348,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_poll_counts_for_a_millisecond_until_its_job_has_used_32() {
+    fn a_long_poll_counts_as_one_of_usual_length_if_its_job_had_used_100_ms_at_most() {
         let ms = Duration::from_millis;
-        assert_eq!(counts(ms(1) / 2, ms(1)), ms(1) / 2);
-        assert_eq!(counts(ms(20), ms(20)), ms(1));
-        assert_eq!(counts(ms(12), ms(32)), ms(1));
-        assert_eq!(counts(ms(12), ms(33)), ms(12));
-        assert_eq!(counts(ms(100), ms(100)), ms(100));
+        assert_eq!(counts(ms(1) / 5, ms(1)), ms(1) / 5);
+        assert_eq!(counts(ms(20), ms(0)), ms(2) / 5);
+        assert_eq!(counts(ms(500), ms(100)), ms(2) / 5, "however long it is");
+        assert_eq!(counts(ms(12), ms(101)), ms(12));
     }
 
     #[test]

@@ -107,13 +107,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         ci.step("exhaustive", minutes(10), |limit| exhaustive(&workspace, limit));
         ci.step("recorded", minutes(10), |limit| recorded(&workspace, limit));
         ci.step("planted bugs", minutes(15), |limit| {
-            let report = mutants::quick(&workspace, &[], limit)?;
-            Ok(Step {
-                passed: report.passed(),
-                ran: report.summary(),
-            })
-        });
-        ci.step("patches", minutes(10), |limit| {
             let report = mutants::patched::canaries(&workspace, limit)?;
             Ok(Step {
                 passed: report.passed(),

@@ -103,33 +103,6 @@ fn executables(messages: &str) -> Vec<Built> {
     built.collect()
 }
 
-/// Runs `command`, gives each line of its standard output to `is_last`, and ends it when that
-/// returns true: then there is no exit status. Standard error is dropped.
-pub(crate) fn read_until(
-    command: &mut Command,
-    limit: Limit,
-    mut is_last: impl FnMut(&str) -> bool,
-) -> anyhow::Result<Option<ExitStatus>> {
-    let piped = |command: &mut Command| {
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-    };
-    // The limit ends the program if it still runs.
-    let (mut child, status) = limit.keep(command, piped, |mut child| {
-        let output = child.stdout.take().context("the child has no standard output")?;
-        for line in BufReader::new(output).lines() {
-            if is_last(&line?) {
-                return Ok((child, None));
-            }
-        }
-        let status = child.wait()?;
-        Ok((child, Some(status)))
-    })?;
-    if status.is_none() {
-        child.wait()?;
-    }
-    Ok(status)
-}
-
 pub(crate) fn add_rustflags(command: &mut Command, flags: &[&str]) {
     let mut all: Vec<String> = match (
         std::env::var("CARGO_ENCODED_RUSTFLAGS"),
@@ -188,24 +161,6 @@ mod tests {
         };
         assert_eq!(executables(messages), [expected]);
         assert_eq!(executables("no JSON"), []);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_program_is_ended_at_the_line_that_is_waited_for() {
-        let script = "echo one; echo two; sleep 30; echo three";
-        let mut lines = Vec::new();
-        let limit = Limit::of(std::time::Duration::from_secs(600));
-        let status = read_until(Command::new("sh").args(["-c", script]), limit, |line| {
-            lines.push(line.to_owned());
-            line == "two"
-        });
-        assert_eq!(status.unwrap(), None);
-        assert_eq!(lines, ["one", "two"]);
-        let status = read_until(Command::new("sh").args(["-c", "echo one; exit 3"]), limit, |_| {
-            false
-        });
-        assert_eq!(status.unwrap().and_then(|status| status.code()), Some(3));
     }
 
     #[test]

@@ -2,20 +2,20 @@
 //!
 //! The program is an example of the crate `sim`, since only its tests and examples may use threads.
 //! It gets the arguments (`--events N`, `--cost`, `--trace FILE`). `--planted NAME` builds it with
-//! a planted bug; then a run must be rejected.
+//! a patch of `mutants/`; then a run must be rejected.
 
 use std::ffi::OsString;
 use std::process::Command;
 
-use crate::mutants;
+use crate::mutants::patched;
 use crate::process::{self, Limit};
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
 const PROGRAM: &str = "recorded";
 
-/// The planted bug that must be rejected in CI.
-pub(crate) const COUNT_BUG: &str = "m33_private_not_covered";
+/// The patch whose run must be rejected in CI.
+pub(crate) const COUNT_BUG: &str = "executor-core/private_not_covered";
 
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let workspace = Workspace::load()?;
@@ -38,8 +38,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
 
 /// Returns the command that runs the program with a planted bug and expects a rejected run.
 pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Command> {
+    let copy = patched::copy_with(workspace, "recorded", bug)?;
     let mut command = command(workspace)?;
-    mutants::plant(workspace, &mut command, bug)?;
+    (command.current_dir(&copy.root)).env("CARGO_TARGET_DIR", &copy.builds);
     command.arg("--expect-rejection");
     Ok(command)
 }

@@ -18,7 +18,7 @@
 //!   run      the loop: step, find, idle, worker_loop; contexts and trace hooks
 //!   worker   one worker's plain memory: state, private tasks, task times, backoff
 //!   words    what all share: state word, sleep word, credits, scheduler
-//!   config, ports, metrics, error, mutant
+//!   config, ports, metrics, error
 //! ```
 //!
 //! Start with [`worker_step`] for what a worker does, [`sleep`] for why no wake-up is lost,
@@ -31,7 +31,6 @@ mod chrome;
 pub mod config;
 mod error;
 mod metrics;
-mod mutant;
 pub mod ports;
 pub mod record;
 mod run;
@@ -44,9 +43,6 @@ pub use chrome::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
 pub use config::{ConfigError, ExecutorConfig, OnPanic, PRIVATE_TASKS_MAX, Pin, WAKE_ON_HOARD_THRESHOLD};
 pub use error::Rejected;
 pub use metrics::WorkerMetricsLocal;
-#[cfg(windlass_mutants)]
-#[doc(hidden)]
-pub use mutant::is_planted;
 pub use ports::Park;
 pub use run::context::{TaskCtx, WorkerCtxLike};
 pub use run::event::{ExecTraceEvent, NoopTrace, Rest, TraceHooks};

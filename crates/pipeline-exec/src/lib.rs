@@ -74,7 +74,6 @@ mod executor;
 mod job;
 mod job_id;
 pub mod metrics;
-mod mutant;
 mod native;
 pub mod open_job;
 mod output;

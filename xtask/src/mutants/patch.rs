@@ -6,6 +6,7 @@
 //! layer: loom                                                   unit, sim or loom: who must notice
 //! by: delivery_against_a_consumer_that_falls_asleep             the test, oracle or model; of several, by commas, one must
 //! canary: yes                                                   CI plants it, for the layer; may be absent
+//! only: yes                                                     no other oracle notices; may be absent
 //! ```
 //!
 //! `by: twice determinism` is the simulator's oracle of that name, in runs that are made twice.
@@ -30,6 +31,8 @@ pub(crate) struct Patch {
     /// Whether the simulator makes each run twice.
     pub(crate) twice: bool,
     pub(crate) canary: bool,
+    /// Whether no other oracle notices: with its own silenced the patch survives.
+    pub(crate) only: bool,
     pub(crate) files: Vec<FileDiff>,
 }
 
@@ -50,7 +53,7 @@ impl Patch {
         for line in header.lines() {
             let (key, value) = line.split_once(": ").context("a header line is `key: value`")?;
             ensure!(
-                ["breaks", "layer", "by", "canary"].contains(&key),
+                ["breaks", "layer", "by", "canary", "only"].contains(&key),
                 "a header has no `{key}`"
             );
             fields.push((key, value.trim()));
@@ -81,6 +84,7 @@ impl Patch {
             by: by.split(',').map(|name| name.trim().to_owned()).collect(),
             twice,
             canary: field("canary") == Some("yes"),
+            only: field("only") == Some("yes"),
             files,
         })
     }
@@ -119,8 +123,13 @@ mod tests {
             (Layer::Loom, true, false)
         );
         assert_eq!(patch.by, ["model_a", "model_b"]);
-        let patch = parse(PATH, "breaks: A wake.\nlayer: sim\nby: twice determinism").unwrap();
+        let patch = parse(
+            PATH,
+            "breaks: A wake.\nlayer: sim\nby: twice determinism\nonly: yes",
+        )
+        .unwrap();
         assert_eq!((patch.by, patch.twice), (vec!["determinism".to_owned()], true));
+        assert!(patch.only && !patch.canary);
     }
 
     #[test]

@@ -8,9 +8,10 @@
 mod builds;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
@@ -18,15 +19,17 @@ use self::builds::Programs;
 use super::layer::Layer;
 use super::patch::{FOLDER, Patch};
 use super::swarm::{self, Found};
-use super::verdict::limit;
 use crate::copy::Copy;
 use crate::loom::model;
 use crate::process::{Built, Limit, OverLimit};
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// Seconds of a test or model with a bug: several times the longest without one.
-const TEST_SECONDS: u64 = 120;
+/// Time of a test or model with a bug: several times the longest without one.
+const TEST: Duration = Duration::from_secs(120);
+
+/// Seeds of the runs that show whether other oracles notice.
+const ONLY_SEEDS: u64 = 2_000;
 
 /// Preemptions in a model's first run: most bugs need no more, and a deeper search reaches the same
 /// execution late.
@@ -76,10 +79,36 @@ pub(crate) fn canaries(workspace: &Workspace, limit: Limit) -> anyhow::Result<Pa
     plant_all(workspace, &copy, &patches, limit)
 }
 
-pub(crate) fn has(workspace: &Workspace, name: &str) -> anyhow::Result<bool> {
-    Ok(patches(workspace)?
-        .iter()
-        .any(|patch| patch.title().contains(name)))
+/// Makes a copy of the tree called `name` with the patch called `title`.
+pub(crate) fn copy_with(workspace: &Workspace, name: &str, title: &str) -> anyhow::Result<Copy> {
+    let copy = Copy::make(workspace, name)?;
+    let patches = patches(workspace)?;
+    let patch = patches.iter().find(|patch| patch.title() == title);
+    let patch = patch.with_context(|| format!("no patch is called `{title}`"))?;
+    apply(workspace, &copy, patch)?;
+    Ok(copy)
+}
+
+/// Builds the simulator with each patch that an oracle must notice and whose name contains one of
+/// `names`, and gives it to `ask`.
+pub(super) fn each_simulator(
+    workspace: &Workspace,
+    names: &[String],
+    mut ask: impl FnMut(&str, &Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let copy = Copy::make(workspace, "patched")?;
+    // A run that differs from its repetition is no property of its line.
+    let is_asked =
+        |patch: &&Patch| patch.layer == Layer::Sim && !patch.twice && super::is_named(&patch.title(), names);
+    for patch in patches(workspace)?.iter().filter(is_asked) {
+        let texts = apply(workspace, &copy, patch)?;
+        let programs = builds::build(&copy, &patch.krate, patch.layer, Limit::NONE)?;
+        if let Programs::Simulator(simulator) = programs {
+            ask(&patch.title(), &simulator).with_context(|| patch.title())?;
+        }
+        undo(&copy, texts)?;
+    }
+    Ok(())
 }
 
 /// All patches, by crate and layer, so that little is rebuilt between them.
@@ -102,9 +131,14 @@ fn unpatched_passes(copy: &Copy, patches: &[Patch]) -> anyhow::Result<()> {
     for patch in patches {
         asked.entry((&patch.krate, patch.layer)).or_default().push(patch);
     }
+    let mut simulated = BTreeSet::new();
     for ((krate, layer), patches) in asked {
         let programs = builds::build(copy, krate, layer, Limit::NONE)?;
         for patch in patches {
+            // The simulator's runs are the same for every patch.
+            if layer == Layer::Sim && !simulated.insert(patch.twice) {
+                continue;
+            }
             let failed = named(&programs, patch)?;
             ensure!(
                 failed.is_none(),
@@ -138,31 +172,44 @@ fn plant_all(workspace: &Workspace, copy: &Copy, patches: &[Patch], limit: Limit
 }
 
 fn plant(workspace: &Workspace, copy: &Copy, patch: &Patch, limit: Limit) -> anyhow::Result<Fate> {
-    let mut texts = Vec::new();
-    for change in &patch.files {
-        let text = std::fs::read_to_string(workspace.root.join(&change.path))?;
-        copy.write(&change.path, change.apply(&text)?.as_bytes())?;
-        texts.push((&change.path, text));
-    }
+    let texts = apply(workspace, copy, patch)?;
     let fate = match builds::build(copy, &patch.krate, patch.layer, limit) {
         Ok(programs) => fate(&programs, patch),
         Err(error) if error.is::<OverLimit>() => Err(error),
         Err(error) => Ok(Fate::NotBuilt(error.to_string())),
     };
-    for (path, text) in texts {
-        copy.write(path, text.as_bytes())?;
-    }
+    undo(copy, texts)?;
     fate
+}
+
+/// Returns the texts of the changed files before the patch.
+fn apply<'a>(workspace: &Workspace, copy: &Copy, patch: &'a Patch) -> anyhow::Result<Vec<(&'a str, String)>> {
+    let mut texts = Vec::new();
+    for change in &patch.files {
+        let text = std::fs::read_to_string(workspace.root.join(&change.path))?;
+        copy.write(&change.path, change.apply(&text)?.as_bytes())?;
+        texts.push((change.path.as_str(), text));
+    }
+    Ok(texts)
+}
+
+fn undo(copy: &Copy, texts: Vec<(&str, String)>) -> anyhow::Result<()> {
+    texts
+        .into_iter()
+        .try_for_each(|(path, text)| copy.write(path, text.as_bytes()))
 }
 
 fn fate(programs: &Programs, patch: &Patch) -> anyhow::Result<Fate> {
     if let Some(name) = named(programs, patch)? {
-        return Ok(Fate::Killed(name));
+        return Ok(match others(programs, patch, &name)? {
+            None => Fate::Killed(name),
+            Some(other) => Fate::ByAnother(other),
+        });
     }
     let (binaries, mut passed) = match programs {
         Programs::Tests(binaries) => (binaries, 0),
         Programs::Simulator(simulator) => {
-            return Ok(match swarm::of_patched(simulator, patch.twice)? {
+            return Ok(match swarm::first_failure(simulator, patch.twice)? {
                 Found::By { oracle, .. } => Fate::ByAnother(oracle),
                 Found::Nothing => Fate::Survived("no oracle of the swarm speaks".to_owned()),
                 Found::Hang => Fate::ByAnother("a hang".to_owned()),
@@ -200,17 +247,36 @@ fn named(programs: &Programs, patch: &Patch) -> anyhow::Result<Option<String>> {
             }
             Ok(None)
         }
-        Programs::Simulator(simulator) => Ok(match swarm::of_patched(simulator, patch.twice)? {
+        Programs::Simulator(simulator) => Ok(match swarm::first_failure(simulator, patch.twice)? {
             Found::By { oracle, .. } => patch.by.contains(&oracle).then_some(oracle),
             _ => None,
         }),
     }
 }
 
+/// Of a patch that only the oracle `name` may notice: another that does.
+fn others(programs: &Programs, patch: &Patch, name: &str) -> anyhow::Result<Option<String>> {
+    let Programs::Simulator(simulator) = programs else {
+        return Ok(None);
+    };
+    if !patch.only {
+        return Ok(None);
+    }
+    let file = simulator.with_file_name("failures");
+    for silenced in [None, Some(name)] {
+        let runs = swarm::failing_runs(simulator, (0, ONLY_SEEDS), patch.twice, silenced, &file)?;
+        let oracles = runs.iter().filter_map(|run| run.split(' ').next());
+        if let Some(other) = oracles.into_iter().find(|oracle| *oracle != name) {
+            return Ok(Some(format!("{other}, in {ONLY_SEEDS} seeds")));
+        }
+    }
+    Ok(None)
+}
+
 fn tests(binaries: &[Built]) -> anyhow::Result<Vec<(&Built, String)>> {
     let mut tests = Vec::new();
     for binary in binaries {
-        let listed = model::list(&binary.path, limit(TEST_SECONDS))?;
+        let listed = model::list(&binary.path, Limit::of(TEST))?;
         tests.extend(listed.into_iter().map(|test| (binary, test)));
     }
     Ok(tests)
@@ -223,7 +289,7 @@ fn fails(binary: &Built, test: &str, layer: Layer) -> anyhow::Result<bool> {
         let mut command = Command::new(&binary.path);
         command.current_dir(binary.manifest.parent().context("a manifest has a folder")?);
         command.envs(preemptions.map(|most| ("LOOM_MAX_PREEMPTIONS", most)));
-        match model::fails(&mut command, test, limit(TEST_SECONDS)) {
+        match model::fails(&mut command, test, Limit::of(TEST)) {
             Ok(None) => {}
             Ok(Some(said)) => {
                 eprintln!("{} `{test}` fails: {said}", layer.noun());
@@ -319,6 +385,29 @@ mod tests {
                 !lives.passed() && lives.summary().ends_with(&text),
                 "{}",
                 lives.summary()
+            );
+        }
+    }
+
+    #[test]
+    fn each_oracle_has_a_patch_that_it_alone_notices() {
+        let workspace = Workspace::load().unwrap();
+        let code = std::fs::read_to_string(workspace.root.join("crates/sim/src/oracle.rs")).unwrap();
+        let names = code.lines().filter_map(|line| {
+            let (variant, name) = line.strip_prefix("    ")?.split_once(" = \"")?;
+            let is_variant = variant.chars().all(char::is_alphanumeric);
+            is_variant.then(|| name.trim_end_matches("\","))
+        });
+        // A user's expectation of an own run, and gaps in a record of threads: no swarm has them.
+        let beyond_the_swarm = ["expectation", "record"];
+        let names: Vec<&str> = names.filter(|name| !beyond_the_swarm.contains(name)).collect();
+        assert!(names.len() > 30, "{names:?}");
+        let patches = patches(&workspace).unwrap();
+        for name in names {
+            let mut alone = patches.iter().filter(|patch| patch.only);
+            assert!(
+                alone.any(|patch| patch.by == [name]),
+                "no patch needs the oracle `{name}`"
             );
         }
     }

@@ -1,24 +1,23 @@
-//! Sizes of shrunk failing runs, for each bug that the simulator finds and over all.
+//! Sizes of shrunk failing runs, for each patch that the simulator finds and over all.
 
 use std::fmt::Write as _;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::ensure;
 
-use super::bug::{BUGS, Bug, Hint};
-use super::build::{plant, simulator};
-use super::report;
-use super::swarm::STEPS_FROM_0;
-use super::verdict::limit;
+use super::page;
+use super::patched::each_simulator;
+use super::swarm::STEPS;
 use crate::process::{self, Limit};
 use crate::table;
 use crate::workspace::Workspace;
 
-/// Seeds per bug, failures shrunk per bug, and seconds.
+/// Seeds of a patch, failures shrunk of it, and the time that they may take.
 const SEEDS: &str = "300";
 const FAILURES: &str = "6";
 
-const SECONDS: u64 = 300;
+const TIME: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Clone, PartialEq)]
 struct Shrunk {
@@ -27,27 +26,25 @@ struct Shrunk {
     seconds: f64,
 }
 
-/// Shrinks, prints a row per bug and the overall median, and writes both into the document if
+/// Shrinks, prints a row for each patch and the overall median, and writes both into the document if
 /// `write`.
-pub(super) fn run(workspace: &Workspace, write: bool) -> anyhow::Result<()> {
-    let program = simulator(workspace, true, Limit::NONE)?;
+pub(super) fn run(workspace: &Workspace, names: &[String], write: bool) -> anyhow::Result<()> {
     let (mut rows, mut all) = (Vec::new(), Vec::new());
-    for bug in BUGS.iter().filter(|bug| is_shrunk(**bug)) {
-        let mut command = Command::new(&program);
+    each_simulator(workspace, names, |title, simulator| {
+        let mut command = Command::new(simulator);
         command.args(["--seeds", SEEDS, "--shrink", "--report", FAILURES]);
-        command.args(["--steps", &STEPS_FROM_0.to_string()]);
-        let folder = workspace.target.join("mutants").join("choices");
-        command.arg("--out").arg(folder);
-        plant(&mut command, Some(*bug));
-        let output = process::silent_output(&mut command, limit(SECONDS))?;
+        command.args(["--steps", &STEPS.to_string()]);
+        command.arg("--out").arg(simulator.with_file_name("choices"));
+        let output = process::silent_output(&mut command, Limit::of(TIME))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let shrunk: Vec<Shrunk> = said.lines().filter_map(Shrunk::read).collect();
         if !shrunk.is_empty() {
-            println!("{}: {}", bug.name, Median::of(&shrunk));
-            rows.push((bug.name, shrunk.len(), Median::of(&shrunk)));
+            println!("{title}: {}", Median::of(&shrunk));
+            rows.push((title.to_owned(), shrunk.len(), Median::of(&shrunk)));
             all.extend(shrunk);
         }
-    }
+        Ok(())
+    })?;
     ensure!(!all.is_empty(), "nothing failed, so nothing was made small");
     let whole = Median::of(&all);
     let cells = |name: &str, count: usize, median: &Median| {
@@ -60,21 +57,16 @@ pub(super) fn run(workspace: &Workspace, write: bool) -> anyhow::Result<()> {
         .collect();
     table_rows.push(cells("all", all.len(), &whole));
     println!();
-    let head = ["planted bug", "failures", "steps", "switches", "seconds"];
+    let head = ["patch", "failures", "steps", "switches", "seconds"];
     table::print(head, &table_rows);
     if write {
         let mut text = format!("| {} |\n|---|---|---|---|---|\n", head.join(" | "));
         for row in &table_rows {
             let _ = writeln!(text, "| {} |", row.join(" | "));
         }
-        report::rewrite(workspace, "shrunk", |_| text)?;
+        page::rewrite(workspace, "shrunk", |_| text)?;
     }
     Ok(())
-}
-
-/// A run that differs from its repetition cannot be shrunk: its failure is no property of one run.
-fn is_shrunk(bug: Bug) -> bool {
-    bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
 }
 
 impl Shrunk {

@@ -12,7 +12,6 @@
 //! cases. A contended probe is repeated, since it says nothing about emptiness.
 
 use super::context::WorkerCtxLike;
-use crate::mutant;
 use crate::ports::bundles::WorkerPorts;
 use crate::ports::entropy::Entropy;
 use crate::ports::parking::Parking;
@@ -60,9 +59,6 @@ pub(crate) fn search_everywhere<T, P: WorkerPorts<T>>(
         });
     }
     let others = ports.scheduler().config().workers - 1;
-    if mutant::m54_last_look_left_to_a_searcher() && ports.scheduler().sleep().peek(ports).searchers() > 0 {
-        return None;
-    }
     (0..others).map(|k| nth_victim(me, k)).find_map(|victim| {
         *steals_tried += 1;
         let task = retry_while_contended(ports, || ports.steal_from(victim))?;
@@ -105,12 +101,7 @@ fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
 
 #[inline]
 fn own<T, P: WorkerPorts<T>>(state: &mut WorkerState<T, P>) -> Option<Popped<T>> {
-    let private = if mutant::m34_parks_on_private() {
-        None
-    } else {
-        state.pop_private()
-    };
-    let task = match private {
+    let task = match state.pop_private() {
         Some(task) => task,
         None => {
             let task = state.ports.pop()?;
@@ -152,20 +143,11 @@ fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     }
     for _ in 0..tries {
         let k = cx.state().ports.below(others);
-        let victim = if mutant::m12_steal_from_self() {
-            k
-        } else {
-            nth_victim(me, k)
-        };
-        if let Some(popped) = steal_from(cx, victim) {
+        if let Some(popped) = steal_from(cx, nth_victim(me, k)) {
             return Some(popped);
         }
     }
-    let start = if mutant::m40_process_wide_victims() {
-        mutant::count_of_the_process() % others
-    } else {
-        cx.state().ports.below(others)
-    };
+    let start = cx.state().ports.below(others);
     (0..others).find_map(|k| steal_from(cx, nth_victim(me, (start + k) % others)))
 }
 

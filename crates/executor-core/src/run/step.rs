@@ -8,7 +8,6 @@ use super::context::WorkerCtxLike;
 use super::event::{ExecTraceEvent, Rest, TraceHooks};
 use super::find::pop_task;
 use super::idle::{IdleAction, IdleHooks, IdleRound};
-use crate::mutant;
 use crate::ports::parking::{Park, Parking};
 use crate::worker::popped::{PopSource, Popped};
 use crate::worker::private::PopsLeft;
@@ -181,11 +180,7 @@ where
 
     let state = cx.state();
     let word = state.sleep_word();
-    if mutant::m53_end_is_overlooked() && word.is_done() {
-        state.ports.yield_now();
-        return NothingToRun::Again;
-    }
-    if word.is_done() || mutant::m32_abort_leaves_late_pushes() && word.is_aborting() {
+    if word.is_done() {
         trace.event(ExecTraceEvent::Exit);
         return NothingToRun::Exit(if state.panicked {
             WorkerExit::Panicked

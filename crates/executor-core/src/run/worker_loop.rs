@@ -45,7 +45,6 @@ where
                     Err(payload)
                 } else {
                     cx.metrics().panicked += 1;
-                    cx.state().panicked_task_is_over();
                     isolate(cx, payload)
                 };
                 if let Err(payload) = failure {

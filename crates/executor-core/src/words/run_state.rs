@@ -27,7 +27,6 @@ use std::sync::atomic::Ordering;
 
 use crossbeam::utils::CachePadded;
 
-use crate::mutant;
 use crate::ports::memory::{Fetch, Memory};
 
 /// Bit of the word that is set while tasks are accepted.
@@ -114,22 +113,15 @@ impl<W> RunState<W> {
         // Ordering: Relaxed. The count is accounting on one word; a queue publishes the task
         // itself.
         let mut word = mem.load(&self.word, Ordering::Relaxed);
-        let n = if mutant::m00_canary() { n + 1 } else { n };
         loop {
-            if !is_accepting(word) && !mutant::m01_accept_after_close() {
+            if !is_accepting(word) {
                 return Err(Refused::Closed);
             }
             if in_flight(word)
                 .checked_add(n)
                 .is_none_or(|count| count > self.count_max)
-                && !mutant::m26_count_overflows()
             {
                 return Err(Refused::CountOverflow);
-            }
-            if mutant::m02_gate_and_count_split() {
-                // Ordering: Relaxed. As the compare below, of which this is the bad half.
-                mem.fetch(&self.word, Fetch::Add(n * COUNT_UNIT), Ordering::Relaxed);
-                return Ok(());
             }
             // Ordering: Relaxed. As above; the compare checks the bit.
             match mem.compare_exchange(&self.word, word, word + n * COUNT_UNIT, Ordering::Relaxed) {
@@ -186,21 +178,13 @@ impl<W> RunState<W> {
         // Ordering: AcqRel. Edge `state/release`: the Release half publishes what the released
         // tasks wrote; the Acquire half lets the caller that reaches zero, here, in `close_gate` or
         // in `is_idle`, see all of it.
-        let sound = Ordering::AcqRel;
-        let order = if mutant::m24_completion_relaxed() {
-            // Ordering: Relaxed. The planted bug: neither half.
-            Ordering::Relaxed
-        } else {
-            sound
-        };
-        let before = mem.fetch(&self.word, Fetch::Sub(n * COUNT_UNIT), order);
+        let before = mem.fetch(&self.word, Fetch::Sub(n * COUNT_UNIT), Ordering::AcqRel);
         assert!(
             in_flight(before) >= n,
             "{n} counts were put back, but only {} were out",
             in_flight(before)
         );
         let released = match before - n * COUNT_UNIT {
-            0 if mutant::m21_last_completion_ends_nothing() => Released::InFlight,
             0 => Released::Ended,
             ACCEPTING_BIT => Released::Idle,
             _ => Released::InFlight,

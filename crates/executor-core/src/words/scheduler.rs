@@ -13,7 +13,6 @@ use super::run_state::{Closed, Released, RunState};
 use super::sleep::Sleep;
 use crate::config::ExecutorConfig;
 use crate::error::Rejected;
-use crate::mutant;
 use crate::ports::memory::{Fetch, Memory};
 use crate::ports::parking::{Unpark, Waiting};
 use crate::ports::queues::Inject;
@@ -76,9 +75,6 @@ impl<W> Scheduler<W> {
             return Err(Rejected(task));
         }
         ports.inject(task);
-        if mutant::m39_timeout_instead_of_wake() && self.config.park_timeout.is_some() {
-            return Ok(0);
-        }
         Ok(self.sleep.notify_of_injected(ports, 1))
     }
 
@@ -92,45 +88,14 @@ impl<W> Scheduler<W> {
         P: Memory<Word = W> + Inject<T> + Unpark,
     {
         let count = tasks.len();
-        if mutant::m36_large_batch_refused() && count > self.config.workers {
-            return Err(Rejected(tasks));
-        }
-        if mutant::m10_half_a_batch() {
-            return self.spawn_one_by_one(ports, tasks);
-        }
-        let counted = if mutant::m11_batch_counted_as_one() {
-            count.min(1)
-        } else {
-            count
-        };
-        if self.state.accept(ports, counted).is_err() {
+        if self.state.accept(ports, count).is_err() {
             return Err(Rejected(tasks));
         }
         if count == 0 {
             return Ok(0);
         }
         ports.inject_batch(tasks);
-        let woken = self.sleep.notify_of_injected(ports, count);
-        assert!(
-            !mutant::m43_batch_takes_for_granted() || count > 1,
-            "a batch of one"
-        );
-        Ok(woken)
-    }
-
-    fn spawn_one_by_one<T, P>(&self, ports: &P, tasks: Vec<T>) -> Result<usize, Rejected<Vec<T>>>
-    where
-        P: Memory<Word = W> + Inject<T> + Unpark,
-    {
-        let mut woken = 0;
-        let mut tasks = tasks.into_iter();
-        while let Some(task) = tasks.next() {
-            match self.spawn_external(ports, task) {
-                Ok(more) => woken += more,
-                Err(Rejected(task)) => return Err(Rejected(std::iter::once(task).chain(tasks).collect())),
-            }
-        }
-        Ok(woken)
+        Ok(self.sleep.notify_of_injected(ports, count))
     }
 
     /// Closes the executor: it ends when what is in flight, and what that spawns, has run.
@@ -188,8 +153,6 @@ impl<W> Scheduler<W> {
 
     fn end<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
         self.sleep.finish(ports);
-        if !mutant::m38_end_tells_no_waiters() {
-            ports.signal_waiters();
-        }
+        ports.signal_waiters();
     }
 }

@@ -4,7 +4,6 @@ use std::sync::atomic::Ordering;
 
 use crossbeam::utils::CachePadded;
 
-use crate::mutant;
 use crate::ports::memory::{Fetch, Memory};
 use crate::ports::parking::{Park, Parking, Unpark};
 
@@ -84,8 +83,7 @@ impl<W> Sleep<W> {
     pub fn begin_search<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. The bound is counted on one word; nothing else is read because of it.
         let mut word = mem.load(&self.word, Ordering::Relaxed);
-        let searchers_max = self.searchers_max + usize::from(mutant::m37_one_searcher_too_many());
-        while SleepWord(word).searchers() < searchers_max {
+        while SleepWord(word).searchers() < self.searchers_max {
             // Ordering: Relaxed. As above.
             match mem.compare_exchange(&self.word, word, word + SEARCHER, Ordering::Relaxed) {
                 Ok(_) => return true,
@@ -102,9 +100,7 @@ impl<W> Sleep<W> {
         // Ordering: SeqCst fence, step push-fence. Edge `sleep/publish`: pairs with the fence in
         // `sleep`. The side of the later fence sees the other's write: the task, or the
         // registration.
-        if !mutant::m25_no_publish_fence() {
-            ports.fence(Ordering::SeqCst);
-        }
+        ports.fence(Ordering::SeqCst);
         self.notify_of_injected(ports, tasks)
     }
 
@@ -112,9 +108,6 @@ impl<W> Sleep<W> {
     /// [`Inject`](crate::ports::Inject).
     #[inline]
     pub fn notify_of_injected<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
-        if mutant::m03_no_wake() {
-            return 0;
-        }
         // Ordering: SeqCst, step read-word. Edge `sleep/claim`: comes after the injector's claim in
         // the order of sequentially consistent operations. After a fence, as in `notify`, Relaxed
         // would do; it costs the same.
@@ -149,12 +142,12 @@ impl<W> Sleep<W> {
                     // the task, or that no worker searches.
                     ports.fence(Ordering::SeqCst);
                 }
-                last && !mutant::m05_last_searcher_wakes_nobody()
+                last
             }
             // Its fence was passed after registering.
-            Search::LastLook => !mutant::m31_second_look_not_handed_on(),
+            Search::LastLook => true,
         };
-        if surplus || relied_on && (more() || mutant::m49_hands_on_without_work()) {
+        if surplus || relied_on && more() {
             self.notify(ports, 1)
         } else {
             0
@@ -173,10 +166,6 @@ impl<W> Sleep<W> {
         options: Park,
         mut look: impl FnMut() -> Option<F>,
     ) -> Slept<F> {
-        let mut early = None;
-        if mutant::m30_look_before_leaving_search() {
-            early = look();
-        }
         let (stamp, before) = self.register(ports, me, searching);
         let mut over = before.is_done();
         let mut has_spun = false;
@@ -187,12 +176,7 @@ impl<W> Sleep<W> {
             if over {
                 return Slept::Over;
             }
-            let found = if mutant::m30_look_before_leaving_search() || mutant::m04_no_second_look() {
-                early.take()
-            } else {
-                look()
-            };
-            if let Some(found) = found {
+            if let Some(found) = look() {
                 let chosen = self.deregister(ports, me, stamp);
                 return if chosen {
                     Slept::FoundAndWoken(found)
@@ -216,10 +200,6 @@ impl<W> Sleep<W> {
                     } else {
                         Slept::Woken
                     };
-                }
-                if mutant::m06_registered_twice() {
-                    // Ordering: AcqRel. Edge `sleep/ticket`: as the registration that it repeats.
-                    ports.fetch(&self.word, Fetch::Add(SLEEPER), Ordering::AcqRel);
                 }
                 timed_out = options.timeout.is_some();
             }
@@ -319,11 +299,7 @@ impl<W> Sleep<W> {
     fn register<M: Memory<Word = W>>(&self, mem: &M, me: usize, searching: bool) -> (usize, SleepWord) {
         // Ordering: Relaxed. Stamps order sleepers by age to choose a warm one; correctness does
         // not depend on them.
-        let stamp = if mutant::m52_stamps_stand_still() {
-            mem.load(&self.stamps, Ordering::Relaxed)
-        } else {
-            mem.fetch(&self.stamps, Fetch::Add(1), Ordering::Relaxed)
-        };
+        let stamp = mem.fetch(&self.stamps, Fetch::Add(1), Ordering::Relaxed);
         // Ordering: Relaxed. Published by the read-modify-write below.
         mem.store(&self.slots[me], stamp, Ordering::Relaxed);
         let change = if searching {

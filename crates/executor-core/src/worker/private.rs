@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use arrayvec::ArrayVec;
 
 use crate::config::PRIVATE_TASKS_MAX;
-use crate::mutant;
 use crate::ports::queues::Run;
 use crate::words::sleep::SleepWord;
 
@@ -160,9 +159,6 @@ impl<T> PrivateTasks<T> {
 
     #[inline(always)]
     fn take_newest(&mut self) -> Option<T> {
-        if mutant::m23_own_tasks_oldest_first() {
-            return self.tasks.pop_at(0);
-        }
         self.tasks.pop()
     }
 

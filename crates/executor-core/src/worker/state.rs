@@ -14,7 +14,6 @@ use super::private::{PopsLeft, PrivateTasks};
 use super::task_time::{Length, TaskTime};
 use super::victim::nth_victim;
 use crate::metrics::WorkerMetricsLocal;
-use crate::mutant;
 use crate::ports::bundles::WorkerPorts;
 use crate::ports::parking::Parking;
 use crate::ports::queues::{RUN_MAX, Run, Steal};
@@ -147,10 +146,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     /// Makes every task of this worker visible to thieves, for a task that is about to take long.
     pub fn publish(&mut self) {
         self.count_operations();
-        assert!(
-            !mutant::m42_publish_takes_for_granted() || self.private.len() > 0,
-            "a task published nothing"
-        );
         self.publish_oldest(self.private.len());
     }
 
@@ -177,9 +172,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
 
     /// Takes the tasks that were taken during an abort.
     pub fn take_returned(&mut self) -> Vec<T> {
-        if mutant::m47_handed_back_less_one() {
-            self.returned.pop();
-        }
         std::mem::take(&mut self.returned)
     }
 
@@ -244,21 +236,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
 
     /// The count of a task from a queue joins the local credits.
     fn receive(&mut self) {
-        if mutant::m08_count_dropped_before_run() {
-            self.scheduler().release(&self.ports, 1);
-            return;
-        }
-        if mutant::m07_completion_counted_twice() {
-            self.credits.receive();
-        }
         self.credits.receive();
-    }
-
-    /// The count of a task that panicked stays among the credits, as if it had returned.
-    pub(crate) fn panicked_task_is_over(&mut self) {
-        if mutant::m09_panic_not_counted() {
-            self.credits.transfer(1);
-        }
     }
 
     /// Takes from the injector: a run of tasks if they are short, else one. Returns the first; the
@@ -281,9 +259,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     }
 
     pub(crate) fn injector_is_due(&self) -> bool {
-        self.since_injector >= self.time.injector_every() - 1
-            && !self.private.hold_a_batch()
-            && !mutant::m22_injector_never_first()
+        self.since_injector >= self.time.injector_every() - 1 && !self.private.hold_a_batch()
     }
 
     pub(crate) fn looked_at_injector(&mut self) {
@@ -294,9 +270,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     pub(crate) fn release_credits(&mut self) {
         if self.time.is_running() {
             self.time.pause(self.ports.now_ns(), self.short_ns());
-        }
-        if mutant::m27_credits_kept_asleep() {
-            return;
         }
         let spare = self.credits.release_spare(self.private.len());
         self.limit_room();
@@ -359,7 +332,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
             self.time.sample(now_ns, self.short_ns());
         }
         let operations = match self.time.length() {
-            Length::Short if any_idle && !mutant::m28_private_work_hidden() => self.publish_for_idle(word),
+            Length::Short if any_idle => self.publish_for_idle(word),
             Length::Short => u32::MAX,
             Length::Unknown | Length::Long => {
                 self.publish_oldest(self.private.len());
@@ -474,9 +447,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
             oldest.for_each(|task| self.ports.push(task));
         }
         self.tally.published += n as u64;
-        if mutant::m35_exposed_without_wake() {
-            return;
-        }
         let wakes = self.word_at_tick.searchers() == 0 && self.word_at_tick.sleepers() > 0;
         let before_ns = wakes.then(|| self.ports.now_ns());
         if to_injector {
@@ -503,9 +473,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     }
 
     fn release_surplus(&mut self) {
-        if mutant::m44_purse_without_a_bound() {
-            return;
-        }
         if let Some(surplus) = self.credits.release_surplus(1 + self.private.len()) {
             self.limit_room();
             self.scheduler().release(&self.ports, surplus);
@@ -526,9 +493,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     }
 
     fn acquire(&mut self, needed: usize) {
-        if mutant::m33_private_not_covered() {
-            return;
-        }
         if let Some(n) = self.credits.acquire(needed) {
             self.scheduler().state().acquire(&self.ports, n);
         }
@@ -562,7 +526,6 @@ pub(crate) fn retry_while_contended<F, P: Parking>(
         match take() {
             Steal::Empty => return None,
             Steal::Task(task) => return Some(task),
-            Steal::Retry if mutant::m13_retry_is_empty() => return None,
             Steal::Retry if attempts < SPINNING_ATTEMPTS => {
                 attempts += 1;
                 ports.spin(1);

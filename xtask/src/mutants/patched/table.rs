@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::ensure;
 
 use super::Patched;
-use crate::mutants::report;
+use crate::mutants::page;
 use crate::process::{self, Limit};
 use crate::workspace::Workspace;
 
@@ -29,7 +29,7 @@ pub(super) fn write(workspace: &Workspace, patched: &Patched) -> anyhow::Result<
         (name.clone(), line)
     });
     let rows: Vec<(String, String)> = rows.collect();
-    report::rewrite(workspace, MARKS, |old| merged(old, rows, &all))
+    page::rewrite(workspace, MARKS, |old| merged(old, rows, &all))
 }
 
 /// The old table with new rows, without those of removed patches.

@@ -14,8 +14,6 @@ use std::sync::atomic::Ordering;
 use crossbeam::utils::CachePadded;
 use executor_core::ports::Memory;
 
-use crate::mutant;
-
 /// Nanoseconds taken for each nanosecond in a young job, and added for each nanosecond in an old
 /// one.
 const YOUNG_TAKES: u64 = 3;
@@ -69,7 +67,6 @@ impl<W> Allowances<W> {
     pub(crate) fn is_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         // Ordering: Relaxed. The worker's own word.
         mem.load(&self.workers[worker].word, Ordering::Relaxed) <= self.most
-            && !mutant::m58_allowance_ignored()
     }
 
     pub(crate) fn pay<M: Memory<Word = W>>(&self, mem: &M, worker: usize, pays: Pays, ns: u64) {
@@ -80,7 +77,6 @@ impl<W> Allowances<W> {
         let after = match pays {
             Pays::Nothing => return,
             Pays::Young => before.saturating_sub(times(YOUNG_TAKES)),
-            Pays::Old if mutant::m83_three_to_twenty() => before.saturating_add(times(20)).min(2 * self.most),
             Pays::Old => before.saturating_add(times(OLD_ADDS)).min(2 * self.most),
         };
         // Ordering: Relaxed. The worker's own word.

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 
 use executor_core::ports::Memory;
 
-use crate::mutant;
 use crate::policy::job::spec::Cost;
 use crate::policy::job::state::JobState;
 
@@ -89,7 +88,6 @@ pub(crate) fn of_stages<M: Memory, P>(
     };
     let usable = state.usable(slots);
     match work_ns {
-        _ if mutant::m71_one_worker_invited() => 1,
         None => usable,
         Some(work_ns) => usable.min(workers(work_ns)),
     }

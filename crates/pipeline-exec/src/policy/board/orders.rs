@@ -32,7 +32,6 @@
 
 use executor_core::ports::{Fifo, OrderedSet};
 
-use crate::mutant;
 use crate::policy::job::handle::JobHandle;
 
 /// The board, over one kind of ordered set and one kind of queue.
@@ -80,9 +79,6 @@ impl<B, Q> JobBoard<B, Q> {
         from: usize,
         to: usize,
     ) {
-        if mutant::m18_rekeyed_by_remove_and_insert() {
-            env.remove(&self.served, &job.served(from));
-        }
         env.insert(&self.served, job.served(to));
         env.remove(&self.served, &job.served(from));
     }

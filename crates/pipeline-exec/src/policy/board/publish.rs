@@ -2,8 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::select::young_waits;
-use crate::mutant;
+use super::select::{stops, young_waits};
 use crate::policy::job::ledger::Ledger;
 use crate::policy::ports::{PipelinePorts, StateOf};
 use crate::step_cx::Role;
@@ -54,10 +53,6 @@ pub(crate) fn meet_shutdown<E: PipelinePorts>(env: &E) -> Published {
     }
 }
 
-fn stops<E: PipelinePorts>(env: &E) -> bool {
-    env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission()
-}
-
 /// Has up to `wanted` more workers look, after a publication and a sequentially consistent fence.
 /// Returns `false` if the workers are leaving.
 pub(crate) fn call_up<E: PipelinePorts>(env: &E, wanted: usize) -> bool {
@@ -81,7 +76,7 @@ pub(crate) fn tell<E: PipelinePorts>(env: &E, state: &StateOf<E>) {
 /// spare thread watches, and sleeps no longer than it must.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
-    if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() {
+    if stand_ins.spares() == 0 {
         return;
     }
     while stand_ins.take_watch(env, None) {
@@ -94,7 +89,7 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
         // `rest`. The side that comes second sees the other's write: no watcher, or a parked spare
         // thread.
         env.fence(Ordering::SeqCst);
-        if !stand_ins.is_one_parked(env) || mutant::m126_arms_once() {
+        if !stand_ins.is_one_parked(env) {
             return;
         }
     }
@@ -114,7 +109,7 @@ pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
         Role::Spare => true,
         Role::Lent => false,
     };
-    if !may_wait || mutant::m125_young_work_left_unwatched() {
+    if !may_wait {
         return;
     }
     // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/rest`: pairs with the fence in

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::need;
 use super::publish::{Published, meet_shutdown, publish, tell};
-use crate::mutant;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 
@@ -48,7 +47,7 @@ pub(crate) fn reconcile<E: PipelinePorts>(
             let claimable = state.claims.is_claimable(env);
             let wanted = claimable.then(|| place_keys(env, state, job, None)).flatten();
             let published = wanted.map_or(Published::Open, |wanted| publish(env, state, wanted));
-            if state.is_limited() && !mutant::m76_room_is_not_told() {
+            if state.is_limited() {
                 tell(env, state);
             }
             return published;
@@ -59,9 +58,7 @@ pub(crate) fn reconcile<E: PipelinePorts>(
             Some(state.invites_anew(env, worth))
         }
         Change::Started { slots } => {
-            if !mutant::m74_stage_start_wakes_no_lent_thread() {
-                tell(env, state);
-            }
+            tell(env, state);
             let worth = need::of_stages(&env.shared().experience, env, state, slots);
             // The worker that started the stages stays or looks again, so it is not counted.
             Some(state.invites_anew(env, worth) - 1)
@@ -95,7 +92,7 @@ fn place_keys<E: PipelinePorts>(
     while is_holder {
         let on = standing.begin_round(env);
         env.observe(PipelineEvent::Inner(InnerEvent::Settles { job }));
-        let claimable = state.claims.is_claimable(env) && !off_too_early(env, state);
+        let claimable = state.claims.is_claimable(env);
         let shared = env.shared();
         if claimable && !on && state.grows {
             state.line_up(env, shared.young_tag(), shared.service_floor(env));
@@ -110,17 +107,11 @@ fn place_keys<E: PipelinePorts>(
                 // Other parties made it claimable, and may rely on this one to publish.
                 lookers = lookers.max(Some(state.usable(state.claims.unclaimed_slots(env))));
             }
-        } else if on && !claimable && !mutant::m45_never_off_the_board() {
+        } else if on {
             board.remove(env, job, standing.tagged(env));
         }
-        let stays = on && mutant::m45_never_off_the_board();
-        is_holder = !standing.leave(env, on, claimable || stays);
+        is_holder = !standing.leave(env, on, claimable);
         is_own = false;
     }
     lookers
-}
-
-/// Used by a planted bug alone.
-fn off_too_early<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>) -> bool {
-    mutant::m15_off_the_board_too_early() && state.claims.next_free_slot(env).1 > 0
 }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::mutant;
 use crate::policy::guard::quietly_drop;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::ports::{BodyOf, PipelinePorts};
@@ -21,20 +20,16 @@ pub(crate) fn select_heaviest_old<E: PipelinePorts>(env: &E) -> Found<E> {
 fn heaviest_open<E: PipelinePorts>(env: &E, is_kind: impl Fn(&BodyOf<E>) -> bool) -> Found<E> {
     let shared = env.shared();
     let mut below = None;
-    let mut visited = None;
     while let Some(job) = shared.board.heaviest(env, below) {
         if let Some(body) = open(env, job) {
-            if !is_kind(&body) {
-                quietly_drop(body);
-            } else if !mutant::m84_reserve_avoids_company() || !is_visited(env, &body) {
+            if is_kind(&body) {
                 return Some((job, body));
-            } else {
-                visited.get_or_insert((job, body));
             }
+            quietly_drop(body);
         }
         below = Some(job);
     }
-    visited
+    None
 }
 
 pub(crate) fn is_old<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
@@ -80,29 +75,13 @@ fn first_open<E: PipelinePorts>(
     within: impl Fn(usize) -> bool,
 ) -> Found<E> {
     let mut next = first;
-    let mut found = None;
     while let Some(key) = next.filter(|key| within(key.tag())) {
         if let Some(body) = open(env, key) {
-            let is_old = key.tag() >= env.shared().young_tag();
-            let stands_back = mutant::m81_nobody_in_it_comes_first() && is_old && is_visited(env, &body);
-            if found.is_none() || !stands_back {
-                found = Some((body.handle(key.index), body));
-            }
-            if !mutant::m51_most_served_first() && !stands_back {
-                break;
-            }
+            return Some((body.handle(key.index), body));
         }
         next = env.shared().board.least_served(env, Some(key));
     }
-    found
-}
-
-/// Used by planted bugs alone.
-fn is_visited<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
-    let young_tag = env.shared().young_tag();
-    let service = body.state.service(env);
-    let alone = if service < young_tag { 0 } else { service };
-    body.state.tag(env, young_tag) > alone
+    None
 }
 
 pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
@@ -110,7 +89,7 @@ pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
 }
 
 pub(crate) fn stops<E: PipelinePorts>(env: &E) -> bool {
-    env.shared().is_stopping(env) && !mutant::m61_jobs_begin_during_a_stop()
+    env.shared().is_stopping(env)
 }
 
 fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {

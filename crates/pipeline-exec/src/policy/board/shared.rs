@@ -12,7 +12,6 @@ use super::looks::Looks;
 use super::need::Experience;
 use super::orders::JobBoard;
 use super::stand_ins::StandIns;
-use crate::mutant;
 use crate::policy::job::numbers::spare_number;
 
 /// Quanta of expected work above which a job is old from the beginning.
@@ -82,8 +81,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         let workers = config.main + config.reserve;
         assert!(workers > 0, "a pipeline executor must have a worker");
         // The gate counts up to its capacity; the rest of its range is headroom.
-        let admitted = config.capacity + usize::from(mutant::m48_one_job_too_many());
-        let headroom = usize::MAX / executor_core::COUNT_UNIT - admitted;
+        let headroom = usize::MAX / executor_core::COUNT_UNIT - config.capacity;
         Self {
             board,
             jobs,

@@ -6,8 +6,6 @@ use std::sync::atomic::Ordering;
 use crossbeam::utils::CachePadded;
 use executor_core::ports::{Fetch, Memory};
 
-use crate::mutant;
-
 /// Value of `watched` while a party tells a spare thread to watch.
 const TELLS: usize = 1;
 
@@ -105,22 +103,13 @@ impl<W> StandIns<W> {
     /// the watch, and wakes the thread.
     pub(crate) fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         (0..self.spares()).find(|&spare| {
-            let name = || {
-                // Ordering: Relaxed. The release below orders it.
-                mem.store(&self.watched, TELLS + 1 + spare, Ordering::Relaxed);
-            };
             // A thread that wakes by itself may watch and rest again before it is woken. It is
             // named first, so its own write of `watched` is the later one.
-            if !mutant::m129_told_before_it_is_named() {
-                name();
-            }
+            // Ordering: Relaxed. The release below orders it.
+            mem.store(&self.watched, TELLS + 1 + spare, Ordering::Relaxed);
             // Ordering: Release. Edge `stand-in/tell`: pairs with the load in `is_awake`. What the
             // thread writes to `watched` comes after its name there.
-            let was_parked = mem.fetch(&self.awake[spare], Fetch::Or(1), Ordering::Release) == 0;
-            if was_parked && mutant::m129_told_before_it_is_named() {
-                name();
-            }
-            was_parked
+            mem.fetch(&self.awake[spare], Fetch::Or(1), Ordering::Release) == 0
         })
     }
 
@@ -156,14 +145,6 @@ impl<W> StandIns<W> {
 
     /// Returns when the latest of what runs began, in nanoseconds; `None` if a worker is in no job.
     pub(crate) fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
-        if mutant::m121_stands_in_for_one_long_turn() {
-            // Ordering: Relaxed. As in `note`.
-            let begun = self
-                .since
-                .iter()
-                .map(|word| mem.load(word, Ordering::Relaxed) as u64);
-            return begun.filter(|since| *since > 0).min().map(|since| since - 1);
-        }
         let mut latest = 0;
         for (party, word) in self.since.iter().enumerate() {
             // Ordering: Relaxed. As in `note`.

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use crate::mutant;
 use crate::policy::board::ending::{Closing, changed, end};
 use crate::policy::board::growing::{change, last_task_over};
 use crate::policy::board::reconcile::Change;
@@ -37,7 +36,7 @@ pub fn spawn<E: PipelinePorts>(
 pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.wake(task));
     env.observe(PipelineEvent::Inner(InnerEvent::TaskWoken { job, task }));
-    if is_ready && !mutant::m115_wake_makes_nothing_claimable() {
+    if is_ready {
         say(env, state, job);
     }
 }

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use crate::mutant;
 use crate::policy::board::allowance::Pays;
 use crate::policy::board::select::{find, stops};
 use crate::policy::guard::quietly_drop;
@@ -25,7 +24,7 @@ pub fn lend<E: PipelinePorts>(
     waker: &Waker,
     mut sleep: impl FnMut(),
 ) {
-    let runs = state.take_lent_number(env) || mutant::m75_lent_number_shared();
+    let runs = state.take_lent_number(env);
     loop {
         let went = if runs { go_in(env, job) } else { Went::Gone };
         if went == Went::Claimed {
@@ -36,7 +35,7 @@ pub fn lend<E: PipelinePorts>(
             return;
         }
         // Step look-again.
-        if went == Went::Nothing && state.has_room(env) && !mutant::m73_sleeps_without_a_last_look() {
+        if went == Went::Nothing && state.has_room(env) {
             continue;
         }
         sleep();

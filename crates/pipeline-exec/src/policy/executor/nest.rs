@@ -42,15 +42,13 @@ use std::task::Waker;
 use super::lend::lend;
 use super::submit::{Admitted, Refused, submit};
 use crate::error::{JobError, JobErrorKind};
-use crate::mutant;
 use crate::policy::job::body::JobBody;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::job::spec::JobSpec;
 use crate::policy::job::{by_hand, nested};
 use crate::policy::ports::{InnerEvent, NestAnswer, PipelineEvent, PipelinePorts, StateOf};
-use crate::policy::worker::role::visit_as_main;
 use crate::report::JobEnd;
-use crate::step_cx::{Role, StepCx};
+use crate::step_cx::StepCx;
 
 /// Runs a job for the slot whose context is `cx`. For drivers of the policy; users call
 /// [`StepCx::run`].
@@ -80,18 +78,10 @@ pub fn nest_in<E: PipelinePorts>(
     let end = match submitted {
         Ok(Admitted { state, job }) => {
             env.park_with(|waker, sleep| {
-                lend(env, &state, job, waker, || {
-                    if !runs_a_stranger(env, cx) {
-                        sleep();
-                    }
-                });
+                lend(env, &state, job, waker, sleep);
             });
             let end = state.poll(env, Waker::noop());
             end.expect("a thread is lent until the job has ended")
-        }
-        Err(Refused::Full(_)) if mutant::m87_full_is_waited_for() => {
-            env.park_with(|_waker, sleep| sleep());
-            Err(JobError::plain(JobErrorKind::Cancelled))
         }
         Err(Refused::Full(body) | Refused::Closed(body)) => by_hand::run(
             env,
@@ -105,13 +95,4 @@ pub fn nest_in<E: PipelinePorts>(
     };
     env.observe(PipelineEvent::Inner(InnerEvent::NestOver { job, end: &end }));
     end
-}
-
-/// Used by a planted bug alone.
-fn runs_a_stranger<E: PipelinePorts>(env: &E, cx: &StepCx<'_>) -> bool {
-    if !mutant::m85_nested_wait_runs_anything() || cx.role() == Role::Lent {
-        return false;
-    }
-    let now_ns = env.now_ns();
-    visit_as_main(env, cx.worker_id(), now_ns, now_ns).is_some()
 }

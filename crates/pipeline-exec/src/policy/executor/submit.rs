@@ -8,7 +8,6 @@ use executor_core::ports::{Exclusive, Fetch, Memory};
 use executor_core::run_state::Refused as GateRefused;
 
 use crate::error::StepError;
-use crate::mutant;
 use crate::policy::board::ending::{Closing, changed, end, fail};
 use crate::policy::board::reconcile::Change;
 use crate::policy::board::select::find;
@@ -154,7 +153,7 @@ fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
         let alive = find(env, other);
         let is_alive = alive.is_some();
         quietly_drop(alive);
-        if is_alive && !mutant::m59_singles_lost_in_the_clearance() {
+        if is_alive {
             shared.board.push_single(env, other);
             put_back += 1;
         }

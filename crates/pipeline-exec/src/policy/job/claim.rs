@@ -7,8 +7,6 @@ use std::sync::atomic::Ordering;
 
 use executor_core::ports::{Fetch, Memory};
 
-use crate::mutant;
-
 const SLOT_BITS: u32 = usize::BITS / 4 * 3;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 const RUN: usize = 1 << SLOT_BITS;
@@ -149,16 +147,10 @@ impl<W> Claims<W> {
             // Read before the exchange makes the claim certain: an observer of the last claim then
             // knows that claims have ended. The starter of a later run reconciles the job.
             let last = taken == left && self.run(mem, number + 1).is_none();
-            let by_store = mutant::m14_claim_by_load_and_store();
-            if by_store {
-                // Ordering: Relaxed. As the compare below, which it replaces.
-                mem.store(&self.next, taken_to, Ordering::Relaxed);
-            }
             // Ordering: Relaxed. One word decides, and a claim says nothing about completion.
-            if by_store
-                || mem
-                    .compare_exchange(&self.next, word, taken_to, Ordering::Relaxed)
-                    .is_ok()
+            if mem
+                .compare_exchange(&self.next, word, taken_to, Ordering::Relaxed)
+                .is_ok()
             {
                 let end = (slot + taken).min(run.slots());
                 return Claim::Slots {
@@ -195,7 +187,7 @@ impl<W> Claims<W> {
         // stage's slots and its `finish` wrote comes before.
         let pending = mem.fetch(&self.at(stage).pending, Fetch::Sub(1), Ordering::Release);
         if pending != 1 {
-            return mutant::m63_started_after_one_of_several();
+            return false;
         }
         // Ordering: Acquire fence. Edge `stage/pending`: pairs with the Release subtractions of all
         // other stages before this one.
@@ -210,8 +202,7 @@ impl<W> Claims<W> {
     pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Relaxed. The caller's own stage is still counted, so the count does not reach
         // 0.
-        let counted = usize::from(!mutant::m72_started_stage_not_counted());
-        mem.fetch(&self.open, Fetch::Add(counted), Ordering::Relaxed);
+        mem.fetch(&self.open, Fetch::Add(1), Ordering::Relaxed);
         // Ordering: Relaxed. Published by the exchange.
         mem.store(&self.at(stage).left, slots, Ordering::Relaxed);
         // Ordering: Relaxed. It only says where the search begins: every run before has started.
@@ -225,7 +216,7 @@ impl<W> Claims<W> {
             }
         }
         // Ordering: Relaxed. As the addition.
-        mem.fetch(&self.open, Fetch::Sub(counted), Ordering::Relaxed);
+        mem.fetch(&self.open, Fetch::Sub(1), Ordering::Relaxed);
         false
     }
 
@@ -266,9 +257,6 @@ impl<W> Claims<W> {
         let mut slot = at.slot();
         for number in at.run()..self.stages() {
             if self.run(mem, number).is_none() {
-                if mutant::m65_closed_and_not_sealed() {
-                    break;
-                }
                 // Ordering: Relaxed. A seal publishes nothing; a run that is found instead is read
                 // again.
                 if mem
@@ -283,9 +271,6 @@ impl<W> Claims<W> {
                 unclaimed.stages.push((run.stage(), run.slots() - slot));
             }
             slot = 0;
-            if mutant::m64_closed_in_the_current_run_alone() {
-                break;
-            }
         }
         Some(unclaimed)
     }

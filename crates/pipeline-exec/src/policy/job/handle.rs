@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use crate::mutant;
-
 /// A job's key. The greatest is the heaviest; of equally heavy ones, the one submitted first.
 ///
 /// ```
@@ -26,9 +24,6 @@ pub struct JobHandle {
 
 impl Ord for JobHandle {
     fn cmp(&self, other: &Self) -> Ordering {
-        if mutant::m16_tie_break_inverted() || mutant::m17_sequence_not_in_the_key() {
-            return self.misordered(other);
-        }
         self.cost
             .cmp(&other.cost)
             .then_with(|| other.seq.cmp(&self.seq))
@@ -79,13 +74,5 @@ impl JobHandle {
     #[must_use]
     pub fn is_bound(self) -> bool {
         self.seq == usize::MAX
-    }
-
-    fn misordered(&self, other: &Self) -> Ordering {
-        let by_cost = self.cost.cmp(&other.cost);
-        if mutant::m17_sequence_not_in_the_key() {
-            return by_cost;
-        }
-        by_cost.then_with(|| self.seq.cmp(&other.seq))
     }
 }

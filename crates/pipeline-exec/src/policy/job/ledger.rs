@@ -8,7 +8,6 @@ use std::task::Waker;
 use super::claim::Piece;
 use super::tasks::Tasks;
 use crate::error::{JobError, JobErrorKind, StepError};
-use crate::mutant;
 
 pub(crate) type Told = Result<Ran, Box<JobError>>;
 
@@ -165,7 +164,6 @@ impl Ledger {
                 kept.extend(pieces);
                 Ok(())
             }
-            Returned::Refused if mutant::m67_given_back_to_a_closed_job() => Ok(()),
             Returned::Refused => Err(pieces),
         }
     }
@@ -173,7 +171,6 @@ impl Ledger {
     /// Returns `None` if a closer came first.
     pub(crate) fn take_returned(&mut self) -> Option<Piece> {
         match &mut self.returned {
-            Returned::Taken(kept) if mutant::m68_returned_piece_stays() => kept.front().cloned(),
             Returned::Taken(kept) => kept.pop_front(),
             Returned::Refused => None,
         }

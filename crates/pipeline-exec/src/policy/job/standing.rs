@@ -32,8 +32,6 @@ use std::sync::atomic::Ordering;
 
 use executor_core::ports::{Fetch, Memory};
 
-use crate::mutant;
-
 const BUSY: usize = 1;
 const DIRTY: usize = 2;
 const ON: usize = 4;
@@ -54,11 +52,10 @@ impl<W> Standing<W> {
 
     /// Step enter. Returns whether the caller is the holder now.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        let dirty = if mutant::m55_no_dirty_bit() { 0 } else { DIRTY };
         // Ordering: Release. Edge `standing/dirty`: pairs with the Acquire in `begin_round`, which
         // sees what the caller has changed. A new holder also acquires there what the last one
         // left, because this read-modify-write prolongs that release.
-        mem.fetch(&self.word, Fetch::Or(BUSY | dirty), Ordering::Release) & BUSY == 0
+        mem.fetch(&self.word, Fetch::Or(BUSY | DIRTY), Ordering::Release) & BUSY == 0
     }
 
     /// Step begin round. Returns whether the keys are on the board.

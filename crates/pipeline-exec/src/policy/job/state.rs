@@ -15,7 +15,6 @@ use super::numbers::{lent_number, place_of, spare_number};
 use super::spec::{Class, Cost, JobSpec, Terms};
 use super::standing::Standing;
 use crate::job_id::JobId;
-use crate::mutant;
 use crate::policy::guard::quietly_drop;
 use crate::report::{JobEnd, JobReport};
 
@@ -265,7 +264,7 @@ impl<W, P> JobState<W, P> {
         let is_over = |outer: &Self| {
             outer.claims.is_closed(mem) || outer.deadline_ns.is_some_and(|deadline| now_ns() >= deadline)
         };
-        outers.into_iter().any(is_over) && !mutant::m86_inner_job_outlives_the_outer()
+        outers.into_iter().any(is_over)
     }
 
     /// A nested job is part of a running slot, so it is cancelled and not returned.
@@ -362,7 +361,7 @@ impl<W, P> JobState<W, P> {
             let sum = before.saturating_add(charged);
             let after = if sum < young {
                 sum
-            } else if before < young && !mutant::m57_newcomers_do_not_get_in_line() {
+            } else if before < young {
                 sum.max(floor.saturating_add(charged)).min(most)
             } else {
                 sum.min(most).max(before)
@@ -393,11 +392,6 @@ impl<W, P> JobState<W, P> {
     }
 
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
-        let floor = if mutant::m57_newcomers_do_not_get_in_line() {
-            0
-        } else {
-            floor
-        };
         floor.max(young).saturating_add(self.weigh(young))
     }
 

@@ -28,7 +28,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::task::Waker;
 
-use crate::mutant;
 use crate::task::{Task, Turn};
 
 /// Number of the only stage. Its one slot stays claimed, for all tasks together.
@@ -98,13 +97,7 @@ impl Tasks {
         if self.closed || self.over {
             return Err(task);
         }
-        let number = match mutant::m118_waker_outlives_its_task() {
-            // Takes the number of a task that is over, whose waker may still be kept.
-            true => (0..)
-                .find(|number| !self.entries.contains_key(number))
-                .unwrap_or(0),
-            false => self.spawned,
-        };
+        let number = self.spawned;
         self.spawned += 1;
         let paused = Paused {
             task,
@@ -132,7 +125,7 @@ impl Tasks {
             return false;
         };
         let runs = entry.paused.is_none();
-        if entry.ready || runs && mutant::m116_wake_in_a_turn_is_lost() {
+        if entry.ready {
             return false;
         }
         entry.ready = true;
@@ -213,9 +206,6 @@ impl Tasks {
         self.closed = true;
         self.open = false;
         self.queue.clear();
-        if mutant::m117_tasks_kept_after_a_cancel() {
-            return Vec::new();
-        }
         let paused = self.entries.iter_mut();
         paused
             .filter_map(|(&number, entry)| Some((number, entry.paused.take()?)))

@@ -2,7 +2,6 @@
 //! This file holds the protocol's steps.
 
 use super::role::{role_of, visit_as_main, visit_as_reserve};
-use crate::mutant;
 use crate::policy::board::ending::close_late;
 use crate::policy::board::select::has_work;
 use crate::policy::ports::PipelinePorts;
@@ -23,7 +22,7 @@ pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     let shared = env.shared();
     let mut now_ns = env.now_ns();
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
-    if shared.has_deadlines(env) && !mutant::m60_deadlines_not_looked_at() && close_late(env, now_ns) {
+    if shared.has_deadlines(env) && close_late(env, now_ns) {
         now_ns = env.now_ns();
     }
     loop {
@@ -41,7 +40,7 @@ pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
         };
         // One reading of the clock ends a visit and begins the next.
         now_ns = ended_ns;
-        if now_ns >= until_ns && !mutant::m50_quantum_never_over() && has_work(env) {
+        if now_ns >= until_ns && has_work(env) {
             return LookEnd::Again;
         }
     }

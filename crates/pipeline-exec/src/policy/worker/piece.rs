@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::stay::{Stay, Visitor};
-use crate::mutant;
 use crate::policy::job::calls;
 use crate::policy::job::claim::Piece;
 use crate::policy::job::tasks::{STAGE, Taken};
@@ -33,16 +32,12 @@ pub(crate) fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns:
             break Halt::Done;
         }
         stay.close_if_orphaned(now_ns);
-        if stay.state.claims.is_closed(env) && !mutant::m46_closed_claims_are_run() {
+        if stay.state.claims.is_closed(env) {
             break Halt::Closed;
         }
         let is_first = rest.start == first;
-        if !is_first && !mutant::m69_claims_run_to_their_end() && stay.is_over(now_ns) {
+        if !is_first && stay.is_over(now_ns) {
             break Halt::Over;
-        }
-        if !is_first && rest.len() == 1 && mutant::m127_last_slot_of_a_claim_is_skipped() {
-            rest.start = rest.end;
-            break Halt::Done;
         }
         run_slot(stay, piece.stage, rest.start);
         rest.start += 1;

@@ -18,7 +18,6 @@ use std::cell::Cell;
 
 use super::stay::Visitor;
 use super::visit::visit;
-use crate::mutant;
 use crate::policy::board::allowance::Pays;
 use crate::policy::board::select::{
     Found, is_old, pop_single, select_heaviest, select_heaviest_old, select_old, select_still_young,
@@ -51,16 +50,12 @@ pub(crate) fn visit_as_main<E: PipelinePorts>(
     until_ns: u64,
 ) -> Option<u64> {
     let search = Search::begin(env, worker, Role::Main, now_ns, until_ns);
-    if (search.old_first || mutant::m79_old_before_young())
+    if search.old_first
         && let Some(ended_ns) = search.take(select_old)
     {
         return Some(ended_ns);
     }
-    let singles_last = mutant::m82_singles_last();
-    search
-        .take_young(!singles_last)
-        .or_else(|| search.take(select_old))
-        .or_else(|| singles_last.then(|| search.take_single()).flatten())
+    search.take_young().or_else(|| search.take(select_old))
 }
 
 pub(crate) fn visit_as_reserve<E: PipelinePorts>(
@@ -70,11 +65,6 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     until_ns: u64,
 ) -> Option<u64> {
     let search = Search::begin(env, worker, Role::Reserve, now_ns, until_ns);
-    if mutant::m20_reserve_takes_the_least_served()
-        && let Some(ended_ns) = search.take(select_young)
-    {
-        return Some(ended_ns);
-    }
     if search.old_first
         && let Some(ended_ns) = search.take(select_heaviest_old)
     {
@@ -82,7 +72,7 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     }
     if !search.old_first
         && search.heaviest_is_old()
-        && let Some(ended_ns) = search.take_young(true)
+        && let Some(ended_ns) = search.take_young()
     {
         return Some(ended_ns);
     }
@@ -96,14 +86,8 @@ pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
     let PipelineConfig { main, reserve, .. } = *shared.config();
     let reserve_turn = match reserve {
         0 if main == 1 => {
-            let old_first =
-                shared.is_allowance_used_up(env, worker) && !mutant::m128_turns_counted_together();
-            let turn = shared.next_turn(env, old_first);
-            if mutant::m80_reserve_turns_in_a_row() {
-                turn % TURNS < RESERVE_TURNS
-            } else {
-                (turn + 1) * RESERVE_TURNS % TURNS < RESERVE_TURNS
-            }
+            let turn = shared.next_turn(env, shared.is_allowance_used_up(env, worker));
+            (turn + 1) * RESERVE_TURNS % TURNS < RESERVE_TURNS
         }
         _ => worker >= main,
     };
@@ -146,8 +130,8 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
         })
     }
 
-    /// Takes young jobs of the board and, with `singles`, singles in turn.
-    pub(crate) fn take_young(&self, singles: bool) -> Option<u64> {
+    /// Takes young jobs of the board and singles, in turn.
+    pub(crate) fn take_young(&self) -> Option<u64> {
         let single_first = self
             .env
             .shared()
@@ -157,7 +141,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             Role::Spare => select_still_young,
             Role::Main | Role::Reserve | Role::Lent => select_young,
         };
-        let single = |is_turn: bool| (is_turn && singles).then(|| self.take_single()).flatten();
+        let single = |is_turn: bool| is_turn.then(|| self.take_single()).flatten();
         single(single_first)
             .or_else(|| self.take(of_board))
             .or_else(|| single(!single_first))

@@ -4,7 +4,6 @@
 use std::sync::atomic::Ordering;
 
 use super::role::Search;
-use crate::mutant;
 use crate::policy::board::publish::{arm, call_up};
 use crate::policy::board::select::{has_work, stops, young_waits};
 use crate::policy::ports::PipelinePorts;
@@ -81,7 +80,7 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     let now_ns = env.now_ns();
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
     let worker = shared.spare_number(spare);
-    Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_young(true);
+    Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_young();
     leave(env);
 }
 
@@ -91,7 +90,7 @@ fn leave<E: PipelinePorts>(env: &E) {
     // `lay_down`. The side that comes second sees the other's write: claimable work, or one look
     // fewer.
     env.fence(Ordering::SeqCst);
-    if has_work(env) && !mutant::m124_spare_hands_on_nothing() {
+    if has_work(env) {
         call_up(env, 1);
     }
 }
@@ -116,7 +115,7 @@ fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     // `publish`, `goes_in` and `arm`. The side that comes second sees the other's write: the young
     // job, or that no thread watches and this one is parked.
     env.fence(Ordering::SeqCst);
-    if !stops(env) && young_waits(env) && !mutant::m122_spare_parks_without_a_second_look() {
+    if !stops(env) && young_waits(env) {
         arm(env);
     }
 }

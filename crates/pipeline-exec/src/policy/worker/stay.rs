@@ -4,7 +4,6 @@ use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::mutant;
 use crate::policy::board::allowance::Pays;
 use crate::policy::board::ending::{close, close_if_late, fail};
 use crate::policy::board::select::young_waits;
@@ -75,7 +74,7 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
             return false;
         };
         let arrivals = self.env.shared().young_arrivals(self.env);
-        if arrivals == seen || mutant::m114_old_stay_does_not_look() {
+        if arrivals == seen {
             return false;
         }
         self.arrivals.set(Some(arrivals));
@@ -89,9 +88,6 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         };
         let time_ns = CLAIM_NS.min(self.visitor.until_ns.saturating_sub(now_ns));
         let fits = usize::try_from(time_ns / slot_ns).unwrap_or(usize::MAX);
-        if mutant::m70_claims_leave_nothing() {
-            return fits;
-        }
         // Half of an equal share: claims get smaller towards the end.
         let workers = self.state.usable(self.env.shared().workers());
         fits.min(left / (2 * workers))

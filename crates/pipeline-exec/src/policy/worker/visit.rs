@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use super::piece::{self, Halt, Ran};
 use super::stay::{Stay, Visitor};
-use crate::mutant;
 use crate::policy::board::ending::{Closing, changed, close_if_late, end};
 use crate::policy::board::growing::{self, AfterTurn};
 use crate::policy::board::need;
@@ -97,10 +96,8 @@ pub(crate) fn visit<E: PipelinePorts>(
     if claims > 0 && role != Role::Lent {
         let (shared, ns) = (env.shared(), now_ns - began_ns);
         shared.allowances.pay(env, worker, visitor.pays, ns);
-        if !(state.grows && mutant::m119_turns_are_not_charged()) {
-            let charged_ns = stay.charged_ns(ns);
-            state.charge(env, charged_ns, shared.young_tag(), shared.service_floor(env));
-        }
+        let charged_ns = stay.charged_ns(ns);
+        state.charge(env, charged_ns, shared.young_tag(), shared.service_floor(env));
     }
     env.observe(PipelineEvent::Left {
         job,
@@ -151,7 +148,7 @@ fn claim<E: PipelinePorts>(
         role: stay.visitor.role,
     });
     let moves = is_first && env.shared().workers() > 1;
-    if (may_be_last || moves) && !stay.visitor.single || mutant::m15_off_the_board_too_early() {
+    if (may_be_last || moves) && !stay.visitor.single {
         // Reconciled before the slots run, so that no worker looks at the job meanwhile.
         changed(env, state, job, Change::Claimed);
     }
@@ -166,9 +163,6 @@ fn claim<E: PipelinePorts>(
 fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u64 {
     let Stay { env, job, state, .. } = *stay;
     let (stage, claimed) = (piece.stage, piece.slots.len());
-    if mutant::m19_accounted_at_claim() && state.claims.account(env, stage, claimed) {
-        stage_over(stay, stage, began_ns);
-    }
     let Ran {
         rest,
         halt,
@@ -195,7 +189,7 @@ fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u6
         note(stay, stage, ran, now_ns - began_ns);
     }
     let accounted = if is_returned { ran } else { claimed };
-    if owes_account(stay) && state.claims.account(env, stage, accounted) {
+    if state.claims.account(env, stage, accounted) {
         now_ns = stage_over(stay, stage, now_ns);
     }
     now_ns
@@ -226,9 +220,6 @@ fn note<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, ran: usize, ns: u64)
     state.count_slots(env, stay.visitor.worker, ran);
     let slot_ns = ns / ran as u64;
     state.claims.learn(env, stage, slot_ns);
-    if mutant::m71_one_worker_invited() {
-        return;
-    }
     let left = state.claims.unclaimed_slots(env);
     let worth = need::workers(slot_ns.saturating_mul(left as u64));
     let workers = if left == 0 {
@@ -263,16 +254,9 @@ fn give_back<E: PipelinePorts>(stay: &Stay<'_, E>, piece: Piece) -> bool {
         first: slots.start,
         slots: slots.len(),
     }));
-    if !mutant::m66_given_back_in_silence() {
-        state.claims.give_back(env, pieces);
-    }
+    state.claims.give_back(env, pieces);
     changed(env, state, job, Change::Returned { pieces });
     true
-}
-
-fn owes_account<E: PipelinePorts>(stay: &Stay<'_, E>) -> bool {
-    let forgotten = mutant::m29_cancelled_claims_not_accounted() && stay.state.claims.is_closed(stay.env);
-    !forgotten && !mutant::m19_accounted_at_claim()
 }
 
 fn stage_over<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, now_ns: u64) -> u64 {

@@ -13,7 +13,9 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow, ExecTraceEvent, PopSource, TraceHooks};
+use executor_core::{
+    ChromeArg, ChromeFile, ChromePhase, ChromeRow, ExecTraceEvent, PopSource, TraceHooks, nanos,
+};
 
 /// Default number of entries of a worker.
 const ENTRIES_MAX: usize = 1 << 20;
@@ -252,7 +254,7 @@ impl<N: Copy, F> ChromeHooks<N, F> {
     }
 
     fn push(&mut self, what: What<N>) {
-        let at_ns = u64::try_from(self.trace.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let at_ns = nanos(self.trace.started.elapsed());
         self.entries.push(Entry { at_ns, what });
     }
 }

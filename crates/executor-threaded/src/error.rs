@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 
-use executor_core::ConfigError;
+use executor_core::{ConfigError, panic_message, panic_text};
 
 use crate::affinity::CoreError;
 use crate::metrics::MetricsSnapshot;
@@ -128,7 +128,7 @@ impl<T> Aborted<T> {
     /// The text of the panic, if it has one.
     #[must_use]
     pub fn panic_message(&self) -> Option<&str> {
-        self.panic.as_deref().and_then(payload_text)
+        self.panic.as_deref().and_then(panic_text)
     }
 }
 
@@ -152,16 +152,3 @@ impl<T> fmt::Display for Aborted<T> {
 }
 
 impl<T> std::error::Error for Aborted<T> {}
-
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    payload_text(payload)
-        .unwrap_or("(the panic carried no text)")
-        .to_owned()
-}
-
-fn payload_text(payload: &(dyn Any + Send)) -> Option<&str> {
-    payload
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-}

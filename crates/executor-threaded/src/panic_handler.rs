@@ -7,7 +7,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::panic_message;
+use executor_core::panic_message;
 
 /// A handler of worker, payload and scratch value.
 pub(crate) type PanicHandler<S> = Arc<dyn Fn(usize, Box<dyn Any + Send>, &mut S) + Send + Sync>;

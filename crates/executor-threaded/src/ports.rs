@@ -19,7 +19,9 @@ use crossbeam::sync::{Parker, Unparker};
 use crossbeam::utils::CachePadded;
 use crossbeam_deque::{Stealer, Worker};
 use executor_core::ports::{Entropy, Faults, Memory, Native, NativeWord, ProducerPorts};
-use executor_core::{ExecutorConfig, Rejected, Scheduler, TimeHistogram, delegate_memory};
+use executor_core::{
+    ExecutorConfig, Rejected, Scheduler, TimeHistogram, delegate_memory, nanos, panic_message,
+};
 use injector::Injector;
 use rand_core::Rng;
 use rand_xorshift::XorShiftRng;
@@ -144,7 +146,7 @@ impl<T, M: Memory> Shared<T, M> {
     }
 
     fn now_ns(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.started.elapsed())
     }
 }
 
@@ -233,7 +235,7 @@ impl<T, M: Memory> Entropy for ThreadPorts<T, M> {
 impl<T, M: Memory> Faults for ThreadPorts<T, M> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
         tracing::error!(
-            message = crate::error::panic_message(&*payload),
+            message = panic_message(&*payload),
             "a task or hook panicked; the executor aborts"
         );
         self.shared.record_panic(payload);

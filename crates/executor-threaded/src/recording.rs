@@ -39,11 +39,11 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use executor_core::WorkerMetricsLocal;
 use executor_core::ports::{Native, NativeWord};
 use executor_core::record::{Record, Versioned, WordName};
+use executor_core::{WorkerMetricsLocal, panic_message};
 
-use crate::error::{BuildError, panic_message};
+use crate::error::BuildError;
 
 use run::{Memory, Run, SharedWords};
 use worker::WorkerOutput;

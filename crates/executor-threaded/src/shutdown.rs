@@ -21,9 +21,9 @@ use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use executor_core::{TimeHistogram, WorkerMetricsLocal};
+use executor_core::{TimeHistogram, WorkerMetricsLocal, panic_message};
 
-use crate::error::{Aborted, panic_message};
+use crate::error::Aborted;
 use crate::executor::Executor;
 use crate::metrics::{Delays, MetricsSnapshot};
 use crate::ports::Shared;

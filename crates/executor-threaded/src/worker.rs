@@ -16,13 +16,13 @@ use std::sync::mpsc::Sender;
 
 use executor_core::ports::Faults;
 use executor_core::{
-    ExecutorConfig, IdleHooks, Pin, TimeHistogram, TraceHooks, WorkerMetricsLocal, run_worker,
+    ExecutorConfig, IdleHooks, Pin, TimeHistogram, TraceHooks, WorkerMetricsLocal, panic_message, run_worker,
 };
 
 pub use context::{Spawner, WorkerCtx};
 
 use crate::affinity::Place;
-use crate::error::{BuildError, panic_message};
+use crate::error::BuildError;
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
 use crate::settings::{Settings, WorkerHook};

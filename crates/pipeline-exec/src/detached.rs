@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::time::Instant;
 
+use executor_core::nanos;
 use executor_core::ports::{Native, NativeWord};
 
 use crate::policy::job::spec::JobSpec;
@@ -45,6 +46,6 @@ impl Nest for Detached {
 
 pub(crate) fn by_hand_here(cx: &StepCx<'_>, spec: &JobSpec) -> JobEnd {
     let began = Instant::now();
-    let now_ns = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    let now_ns = || nanos(began.elapsed());
     by_hand::run(&Native, NativeWord::new, now_ns, 1, spec, cx)
 }

@@ -1,6 +1,5 @@
 //! Errors of steps, of jobs, and of building an executor.
 
-use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
@@ -177,15 +176,5 @@ impl Error for BuildError {
 impl From<ThreadsError> for BuildError {
     fn from(error: ThreadsError) -> Self {
         Self::Threads(error)
-    }
-}
-
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    if let Some(text) = payload.downcast_ref::<&str>() {
-        (*text).to_owned()
-    } else if let Some(text) = payload.downcast_ref::<String>() {
-        text.clone()
-    } else {
-        "a panic without a message".to_owned()
     }
 }

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
+use executor_core::nanos;
+
 use crate::job_id::JobId;
 use crate::report::JobEnd;
 
@@ -109,8 +111,7 @@ impl<'a> StepCx<'a> {
     /// Sets the service to count for this slot or turn, for example its time on a core, up to the
     /// time that passes. By default all of that time counts. The last call counts.
     pub fn charge_for(&self, time: Duration) {
-        self.watch
-            .charge_for(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.watch.charge_for(nanos(time));
     }
 }
 

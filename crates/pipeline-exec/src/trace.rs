@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
-use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
+use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow, nanos};
 
 pub use drawing::{JobLane, JobNames};
 pub use entry::JobEntry;
@@ -103,7 +103,7 @@ impl PipelineTrace {
     ) -> Arc<Recorder> {
         let offset = epoch.saturating_duration_since(self.started);
         let recorder = Arc::new(Recorder {
-            offset_ns: u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX),
+            offset_ns: nanos(offset),
             entries_max: self.entries_max,
             workers: workers
                 .into_iter()

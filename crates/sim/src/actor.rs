@@ -14,6 +14,7 @@ use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
+use executor_core::panic_message;
 
 use crate::handle::Handle;
 use crate::oracle::Oracle;
@@ -217,14 +218,6 @@ impl Actors {
             }
         }
     }
-}
-
-pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(ToString::to_string)
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "(no message)".to_owned())
 }
 
 fn pooled_stack() -> DefaultStack {

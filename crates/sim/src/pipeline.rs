@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
-use executor_core::Rejected;
 use executor_core::ports::{
     Clock, Exclusive, Fifo, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting,
 };
+use executor_core::{Rejected, nanos};
 use pipeline_exec::policy::{
     self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
@@ -131,7 +131,7 @@ impl Hub {
         let shared: Shared =
             PipelineShared::new(config, board, jobs, &mut word).with_spares(extras.spares, &mut word);
         let workers = config.main + config.reserve;
-        let quantum_ns = u64::try_from(config.quantum.as_nanos()).unwrap_or(u64::MAX);
+        let quantum_ns = nanos(config.quantum);
         let (stay_ns, stand_in_ns) = (shared.stay_ns(), shared.stand_in_ns());
         Self {
             shared,

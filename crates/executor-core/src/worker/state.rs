@@ -14,6 +14,7 @@ use super::private::{PopsLeft, PrivateTasks};
 use super::task_time::{Length, TaskTime};
 use super::victim::nth_victim;
 use crate::metrics::WorkerMetricsLocal;
+use crate::nanos::nanos;
 use crate::ports::bundles::WorkerPorts;
 use crate::ports::parking::Parking;
 use crate::ports::queues::{RUN_MAX, Run, Steal};
@@ -508,7 +509,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     }
 
     fn short_ns(&self) -> u64 {
-        u64::try_from(self.scheduler().config().short_task.as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.scheduler().config().short_task)
     }
 }
 

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use executor_core::sleep::WORKERS_MAX;
-use executor_core::{ExecutorConfig, TaskCtx};
+use executor_core::{ExecutorConfig, TaskCtx, panic_message};
 use executor_threaded::{Executor, ExecutorBuilder};
 
 use super::builder::{Hook, PipelineExecutorBuilder};
 use super::{PipelineExecutor, PipelineHandle};
-use crate::error::{BuildError, ThreadsError, panic_message};
+use crate::error::{BuildError, ThreadsError};
 use crate::native::{Hub, PipelineTask, start_spares};
 use crate::policy::{self, LookEnd, PipelineConfig, guard};
 use crate::split::split_threads;

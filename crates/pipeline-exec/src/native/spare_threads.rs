@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use executor_core::panic_message;
 use executor_core::ports::Clock;
 
 use super::hub::Hub;
-use crate::error::panic_message;
 use crate::policy::{PipelinePorts, guard, stand_in};
 
 /// Starts the spare threads of `hub`; each first calls `on_start` with its worker's number. If a

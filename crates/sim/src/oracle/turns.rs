@@ -14,6 +14,7 @@
 //!   nothing open. The clock is virtual time. The length of a visit is for the
 //!   [stay oracle](super::StayOracle).
 
+use executor_core::nanos;
 use pipeline_exec::Role;
 use pipeline_exec::policy::PipelineConfig;
 
@@ -120,7 +121,7 @@ impl TurnOracle {
     }
 
     pub(crate) fn read_clock(&mut self, actor: usize, now_ns: u64) {
-        let quantum_ns = u64::try_from(self.config.quantum.as_nanos()).unwrap_or(u64::MAX);
+        let quantum_ns = nanos(self.config.quantum);
         if let Some(turn) = self.workers.get_mut(actor) {
             turn.now_ns = now_ns;
             turn.until_ns.get_or_insert(now_ns.saturating_add(quantum_ns));

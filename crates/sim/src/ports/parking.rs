@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
+use executor_core::nanos;
 use executor_core::ports::{Entropy, Faults, Parking, Unpark, Waiting};
 
 use super::SimPorts;
@@ -30,7 +31,7 @@ impl Unpark for Handle<'_> {
 
 impl Parking for Handle<'_> {
     fn park(&self, timeout: Option<Duration>) {
-        let timeout_ns = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        let timeout_ns = timeout.map(nanos);
         let blocked = self.operate(|world, me| {
             world.did(me, Op::Park, Object::None, timeout_ns.unwrap_or(0));
             world.park(me, timeout_ns)

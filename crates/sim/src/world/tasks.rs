@@ -3,10 +3,10 @@
 
 use std::any::Any;
 
+use executor_core::panic_message;
 use executor_core::sleep::SleepWord;
 
 use super::World;
-use crate::actor::panic_message;
 use crate::coverage::CoveragePoint;
 use crate::fault::{InjectedHookPanic, InjectedPanic};
 use crate::fingerprint::Fingerprints;

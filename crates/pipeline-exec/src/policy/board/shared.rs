@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crossbeam::utils::CachePadded;
-use executor_core::RunState;
 use executor_core::ports::{Fetch, Memory};
+use executor_core::{RunState, nanos};
 
 use super::allowance::Allowances;
 use super::looks::Looks;
@@ -257,8 +257,4 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         // that found a job closed.
         mem.load(&self.stopping, Ordering::Relaxed) != 0
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

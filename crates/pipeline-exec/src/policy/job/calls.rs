@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
+use executor_core::panic_message;
+
 use super::claim::SLOTS_MAX;
 use super::ledger::Failure;
 use super::tasks::STAGE;
-use crate::error::{StepError, panic_message};
+use crate::error::StepError;
 use crate::output::JobOutput;
 use crate::policy::guard::{discard, named};
 use crate::stage::Stage;

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
 
+use executor_core::nanos;
 use executor_core::ports::{Exclusive, Fetch, Memory};
 
 use super::claim::Claims;
@@ -94,10 +95,7 @@ impl<W, P> JobState<W, P> {
             self.cost = slots as u64;
         }
         self.submitted_ns = now_ns;
-        self.deadline_ns = deadline.map(|deadline| {
-            let ns = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
-            now_ns.saturating_add(ns)
-        });
+        self.deadline_ns = deadline.map(|deadline| now_ns.saturating_add(nanos(deadline)));
     }
 
     pub(super) fn count_slots_apart(&mut self, spares: usize, word: impl Fn(usize) -> W) {

@@ -29,7 +29,7 @@ use crate::workspace::Workspace;
 const TEST: Duration = Duration::from_secs(120);
 
 /// Seeds of the runs that show whether other oracles notice.
-const ONLY_SEEDS: u64 = 2_000;
+const ONLY_SEEDS: u64 = 500;
 
 /// Preemptions in a model's first run: most bugs need no more, and a deeper search reaches the same
 /// execution late.

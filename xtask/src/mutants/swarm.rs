@@ -18,6 +18,9 @@ pub(super) const STEPS: u64 = 600_000;
 /// Time of a swarm, which may hang in a loop without a shared operation.
 const SWARM: Duration = Duration::from_secs(120);
 
+/// Time of a swarm that goes on after a failure: each of its runs may take all its steps.
+const ALL_RUNS: Duration = Duration::from_secs(600);
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     By { oracle: String, schedule: u64 },
@@ -55,7 +58,7 @@ pub(super) fn failing_runs(
     if let Some(oracle) = silenced {
         command.args(["--silence", oracle]);
     }
-    let output = process::silent_output(&mut command, Limit::of(SWARM))?;
+    let output = process::silent_output(&mut command, Limit::of(ALL_RUNS))?;
     ensure!(
         matches!(output.status.code(), Some(0 | 1)),
         "the simulator ended with {}",

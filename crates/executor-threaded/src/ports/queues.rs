@@ -53,6 +53,10 @@ impl<T, M: Memory> Stealing<T> for ThreadPorts<T, M> {
     /// Takes single tasks, or part of one batch.
     fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()> {
         let Shared { injector, waits, .. } = &*self.shared;
+        // A worker asks at every tick, and mostly there is nothing.
+        if injector.is_empty() {
+            return Steal::Empty;
+        }
         let waited = |since_ns| waits.add(self.shared.now_ns().saturating_sub(since_ns));
         let before = run.len();
         // Other workers may wait for the lock, so this does only what it must.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use loom::thread;
 use pipeline_exec::{policy, policy::JobHandle};
 
+use crate::harness::cells::Cells;
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene, Seen, State};
+use crate::harness::scene::{Scene, Seen, State};
 
 fn with_table() -> Rc<Scene> {
     let seen = Seen {

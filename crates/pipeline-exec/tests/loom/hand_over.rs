@@ -9,8 +9,9 @@ use loom::thread;
 use pipeline_exec::policy::{self, JobEnd, JobSpec, PipelinePorts};
 use pipeline_exec::{JobErrorKind, JobId, Stage, StepCx, StepError};
 
+use crate::harness::cells::Cells;
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene, Seen, State};
+use crate::harness::scene::{Scene, Seen, State};
 
 fn scene(workers: usize, jobs: usize) -> Rc<Scene> {
     let seen = Seen {

@@ -8,8 +8,9 @@ use std::task::Waker;
 use loom::thread;
 use pipeline_exec::policy::{self, JobEnd, PipelinePorts};
 
+use crate::harness::cells::Cells;
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene, Seen, State};
+use crate::harness::scene::{Scene, Seen, State};
 use pipeline_exec::policy::JobHandle;
 
 fn scene() -> Rc<Scene> {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use loom::thread;
 use pipeline_exec::{JobErrorKind, JobStatus, Stage, policy, policy::JobHandle};
 
+use crate::harness::cells::Cells;
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene, Seen, State};
+use crate::harness::scene::{Scene, Seen, State};
 
 type Submit = fn(&Scene, Arc<Cells>) -> Option<(Arc<State>, JobHandle)>;
 

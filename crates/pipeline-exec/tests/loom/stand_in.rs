@@ -12,8 +12,9 @@ use loom::thread;
 use pipeline_exec::policy::PipelinePorts as _;
 use pipeline_exec::{JobStatus, Stage, StepCx, StepError, policy};
 
+use crate::harness::cells::Cells;
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene, State};
+use crate::harness::scene::{Scene, State};
 
 /// The worker takes the first young job, so the watching thread rests, and then publishes a second
 /// one.

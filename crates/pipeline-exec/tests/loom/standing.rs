@@ -3,8 +3,9 @@
 use loom::thread;
 use pipeline_exec::policy;
 
+use crate::harness::cells::{Cells, SLOW_NS};
 use crate::harness::model;
-use crate::harness::scene::{Cells, SLOW_NS, Scene, Seen};
+use crate::harness::scene::{Scene, Seen};
 
 #[test]
 fn claim_of_the_last_against_stage_start() {

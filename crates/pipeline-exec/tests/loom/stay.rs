@@ -12,9 +12,10 @@ use loom::thread;
 use pipeline_exec::policy::PipelinePorts;
 use pipeline_exec::{Stage, StepCx, StepError, policy::JobHandle};
 
+use crate::harness::cells::Cells;
 use crate::harness::memory::LoomMemory;
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene, State};
+use crate::harness::scene::{Scene, State};
 
 type Submit = fn(&Scene, Arc<Cells>) -> Option<(Arc<State>, JobHandle)>;
 

@@ -35,6 +35,7 @@ const SMALL: &[&str] = &[
     "executor-threaded",
     "pipeline-exec",
     "sim",
+    "recorded",
     "xtask",
 ];
 

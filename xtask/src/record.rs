@@ -1,8 +1,8 @@
 //! `cargo xtask record [ARGS...]`: recorded runs on threads, checked by the simulator's oracles.
 //!
-//! The program is an example of the crate `sim`, since only its tests and examples may use threads.
-//! It gets the arguments (`--events N`, `--cost`, `--trace FILE`). `--planted NAME` builds it with
-//! a patch of `mutants/`; then a run must be rejected.
+//! The program is an example of the crate `recorded`, and gets the arguments (`--events N`,
+//! `--cost`, `--trace FILE`). `--planted NAME` builds it with a patch of `mutants/`; then a run must
+//! be rejected.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -47,5 +47,5 @@ pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Comman
 
 /// Returns the command that runs the program; its arguments come last.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
-    workspace.program("sim", "example", PROGRAM)
+    workspace.program("recorded", "example", PROGRAM)
 }

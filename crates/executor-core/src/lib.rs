@@ -34,7 +34,6 @@ mod metrics;
 mod nanos;
 mod panic_message;
 pub mod ports;
-pub mod record;
 mod run;
 mod text;
 mod time_histogram;

@@ -28,13 +28,13 @@ use rand_xorshift::XorShiftRng;
 
 use arrival::{Arrival, Waits};
 use events::EventCount;
-pub(crate) use events::JoinLatch;
+pub use events::{JoinLatch, JoinLatchGuard};
 
 use crate::random::{below, victim_rng};
 
-/// What all parties of an executor share. Its words are the machine's own, or versioned for a
-/// [recorded](crate::recording) run.
-pub(crate) struct Shared<T, M: Memory = Native> {
+/// What all parties of an executor share. Its words are the machine's own, or those of a test that
+/// counts their changes.
+pub struct Shared<T, M: Memory = Native> {
     scheduler: Scheduler<M::Word>,
     memory: M,
     injector: Injector<Arrival<T>>,
@@ -42,7 +42,7 @@ pub(crate) struct Shared<T, M: Memory = Native> {
     unparkers: Box<[Unparker]>,
     /// For threads that wait until nothing is in flight.
     signals: EventCount,
-    pub(crate) join_latch: JoinLatch,
+    pub join_latch: JoinLatch,
     /// The payload of the first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     wakes_external: AtomicU64,
@@ -62,7 +62,7 @@ impl<T> Shared<T> {
 
 impl<T, M: Memory + Copy> Shared<T, M> {
     /// The same with words of `memory`, made by `word`.
-    pub(crate) fn of_words(
+    pub fn of_words(
         config: ExecutorConfig,
         memory: M,
         word: impl FnMut(usize) -> M::Word,
@@ -128,11 +128,11 @@ impl<T> Shared<T> {
 }
 
 impl<T, M: Memory> Shared<T, M> {
-    pub(crate) fn scheduler(&self) -> &Scheduler<M::Word> {
+    pub fn scheduler(&self) -> &Scheduler<M::Word> {
         &self.scheduler
     }
 
-    pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
+    pub fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -173,7 +173,7 @@ struct Private {
 }
 
 impl<T, M: Memory> ThreadPorts<T, M> {
-    pub(crate) fn shared(&self) -> &Arc<Shared<T, M>> {
+    pub fn shared(&self) -> &Arc<Shared<T, M>> {
         &self.shared
     }
 
@@ -183,6 +183,12 @@ impl<T, M: Memory> ThreadPorts<T, M> {
 
     pub(crate) fn wake_delays(&self) -> TimeHistogram {
         self.private.wake_delays.borrow().clone()
+    }
+}
+
+impl<T, M: Memory> std::fmt::Debug for Shared<T, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
     }
 }
 

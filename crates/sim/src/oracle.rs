@@ -24,9 +24,8 @@
 //! | [latency](LatencyOracle) | short jobs end soon |
 //! | [admission](AdmissionOracle) | jobs stay within the capacity, and a refusal has a reason |
 //!
-//! The [world](crate::world) raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. The same oracles
-//! judge a [record](crate::recorded) of a run on threads, except demand and jobs: a record does not
-//! order spawns and takes of private tasks with other actors' events.
+//! The [world](crate::world) raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. The crate
+//! `recorded` shows a run on threads to those of tasks, count, sleep, protocol and fairness.
 
 mod admission;
 mod count;
@@ -58,23 +57,24 @@ use executor_core::sleep::SleepWord;
 use crate::line::LineError;
 
 pub(crate) use admission::{AdmissionOracle, Answer};
-pub(crate) use count::CountOracle;
+pub use count::CountOracle;
 pub(crate) use demand::DemandOracle;
 pub(crate) use economy::EconomyOracle;
-pub(crate) use fairness::FairnessOracle;
+pub use fairness::FairnessOracle;
 pub(crate) use jobs::JobOracle;
 pub(crate) use latency::{Kind, LatencyOracle, Lines, Stood};
 pub(crate) use lending::LendOracle;
 pub(crate) use order::OrderOracle;
-pub(crate) use protocol::ProtocolOracle;
+pub use protocol::ProtocolOracle;
 pub(crate) use reach::ReachOracle;
 pub(crate) use service::ServiceOracle;
 pub(crate) use share::{Came as CameByShare, ShareOracle};
-pub(crate) use sleep::SleepOracle;
+pub use sleep::SleepOracle;
 pub(crate) use stand_ins::StandInOracle;
 pub(crate) use stays::{Moment, StayOracle, Stayed};
 pub(crate) use task_turns::{Found as FoundTask, TaskTurnOracle};
-pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
+pub use tasks::{Came, TaskOracle};
+pub(crate) use tasks::{Origin, TaskId, Totals};
 pub(crate) use turns::{Came as CameToJob, Claim, Order, TurnOracle};
 
 macro_rules! oracles {
@@ -190,14 +190,18 @@ impl fmt::Display for Oracle {
     }
 }
 
+/// What an oracle found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Violation {
-    pub(crate) oracle: Oracle,
-    pub(crate) message: String,
+pub struct Violation {
+    /// The oracle.
+    pub oracle: Oracle,
+    /// What was wrong.
+    pub message: String,
 }
 
 impl Violation {
-    pub(crate) fn new(oracle: Oracle, message: impl Into<String>) -> Self {
+    /// A violation that `oracle` found.
+    pub fn new(oracle: Oracle, message: impl Into<String>) -> Self {
         Self {
             oracle,
             message: message.into(),
@@ -205,21 +209,28 @@ impl Violation {
     }
 }
 
+/// The oracles of tasks, for one run.
 #[derive(Debug, Default)]
-pub(crate) struct Oracles {
-    pub(crate) tasks: TaskOracle,
-    pub(crate) count: CountOracle,
-    pub(crate) sleep: SleepOracle,
-    pub(crate) protocol: ProtocolOracle,
+pub struct Oracles {
+    /// A task runs exactly once.
+    pub tasks: TaskOracle,
+    /// The count of the state word.
+    pub count: CountOracle,
+    /// No worker sleeps beside queued work.
+    pub sleep: SleepOracle,
+    /// The steps that a change of a word may be.
+    pub protocol: ProtocolOracle,
     pub(crate) demand: DemandOracle,
-    pub(crate) fairness: FairnessOracle,
+    /// Polls of the injector.
+    pub fairness: FairnessOracle,
     pub(crate) order: OrderOracle,
     pub(crate) reach: ReachOracle,
     pub(crate) economy: EconomyOracle,
 }
 
 impl Oracles {
-    pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
+    /// A run of `config` begins.
+    pub fn begin(&mut self, config: &ExecutorConfig) {
         self.tasks.begin(config.workers);
         self.count.begin(config);
         self.sleep.begin(config);
@@ -230,7 +241,8 @@ impl Oracles {
         self.reach.begin(config);
     }
 
-    pub(crate) fn state_changed(
+    /// `actor`, which is no worker if it is of the `environment`, changed the state word.
+    pub fn state_changed(
         &mut self,
         actor: usize,
         environment: bool,
@@ -242,7 +254,8 @@ impl Oracles {
         protocol.and(count)
     }
 
-    pub(crate) fn sleep_changed(
+    /// `actor` changed the sleep word.
+    pub fn sleep_changed(
         &mut self,
         actor: usize,
         before: SleepWord,

@@ -173,7 +173,9 @@ pub struct JobEvent {
     pub entry: JobEntry,
 }
 
-pub(crate) struct Trace {
+/// A run's last events, or all, and a hash of all.
+#[derive(Debug)]
+pub struct Trace {
     hash: u64,
     tail: Vec<Event>,
     at: usize,
@@ -184,7 +186,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// Keeps everything if `all`, otherwise the hash and the tail.
-    pub(crate) fn new(all: bool) -> Self {
+    pub fn new(all: bool) -> Self {
         Self {
             hash: FNV_OFFSET,
             tail: Vec::with_capacity(TAIL),
@@ -194,7 +196,8 @@ impl Trace {
         }
     }
 
-    pub(crate) fn did(&mut self, step: u64, actor: usize, op: Op, object: Object, value: u64, clock_ns: u64) {
+    /// Adds an event.
+    pub fn did(&mut self, step: u64, actor: usize, op: Op, object: Object, value: u64, clock_ns: u64) {
         for number in [(actor as u64) << 8 | op as u64, object.code(), value] {
             self.hash = (self.hash ^ number).wrapping_mul(FNV_PRIME);
         }
@@ -236,12 +239,14 @@ impl Trace {
         self.hash
     }
 
-    pub(crate) fn tail(&self) -> Vec<Event> {
+    /// The last events.
+    pub fn tail(&self) -> Vec<Event> {
         let (newer, older) = self.tail.split_at(self.at);
         [older, newer].concat()
     }
 
-    pub(crate) fn take_all(&mut self) -> Vec<Event> {
+    /// All events, if they are kept.
+    pub fn take_all(&mut self) -> Vec<Event> {
         self.all.take().unwrap_or_default()
     }
 }

@@ -4,12 +4,58 @@
 //! follow the order in which [`Scheduler::new`] makes its words; a test below checks that.
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::atomic::Ordering;
 
 use executor_core::ports::{Fetch, Memory};
 use executor_core::{ExecutorConfig, Scheduler};
 
-pub use executor_core::record::WordName;
+/// The name of a shared word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WordName {
+    /// The state word.
+    State,
+    /// The sleep word.
+    Sleep,
+    /// The source of sleepers' stamps.
+    Stamps,
+    /// A worker's slot in the set of sleepers.
+    Slot(u32),
+    /// The number of parties that wait until nothing is in flight.
+    Waiters,
+    /// Any other word, in order of creation.
+    Other(u32),
+}
+
+/// Index of the first slot in the order of creation.
+const FIRST_SLOT: usize = 3;
+
+impl WordName {
+    /// Returns the name of the word that [`Scheduler::new`] makes after `made` others.
+    #[must_use]
+    pub fn of_scheduler(made: usize, workers: usize) -> Self {
+        match made {
+            0 => Self::State,
+            1 => Self::Sleep,
+            2 => Self::Stamps,
+            n if n < FIRST_SLOT + workers => Self::Slot((n - FIRST_SLOT) as u32),
+            _ => Self::Waiters,
+        }
+    }
+}
+
+impl fmt::Display for WordName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State => f.write_str("state word"),
+            Self::Sleep => f.write_str("sleep word"),
+            Self::Stamps => f.write_str("stamps"),
+            Self::Slot(worker) => write!(f, "slot of worker {worker}"),
+            Self::Waiters => f.write_str("waiters"),
+            Self::Other(n) => write!(f, "word {n}"),
+        }
+    }
+}
 
 /// A shared word.
 #[derive(Debug)]

@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("executor-threaded", &["executor-core", "injector"]),
     ("pipeline-exec", &["executor-threaded", "executor-core"]),
     ("sim", &["pipeline-exec", "executor-core"]),
+    ("recorded", &["sim", "executor-threaded"]),
     ("columnar", &["pipeline-exec"]),
     ("pools", &["pipeline-exec"]),
     ("windlass-datafusion", &["pools"]),
@@ -55,6 +56,7 @@ const PLAIN: &[&str] = &[
     "executor-threaded",
     "pipeline-exec",
     "sim",
+    "recorded",
 ];
 
 /// The only crates that name the async runtime; others reach it through the pools.

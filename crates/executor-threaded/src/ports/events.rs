@@ -41,19 +41,19 @@ impl EventCount {
 
 /// Counts the worker threads that have nothing left to do but end.
 #[derive(Debug, Default)]
-pub(crate) struct JoinLatch {
+pub struct JoinLatch {
     departed: Mutex<usize>,
     more: Condvar,
 }
 
 impl JoinLatch {
     /// Counts one thread when the guard is dropped.
-    pub(crate) fn count_down_on_drop(&self) -> JoinLatchGuard<'_> {
+    pub fn count_down_on_drop(&self) -> JoinLatchGuard<'_> {
         JoinLatchGuard(self)
     }
 
     /// Blocks until `threads` threads are counted, at most for `timeout`. Whether they are.
-    pub(crate) fn wait_for(&self, threads: usize, timeout: Duration) -> bool {
+    pub fn wait_for(&self, threads: usize, timeout: Duration) -> bool {
         let waited = self
             .more
             .wait_timeout_while(locked(&self.departed), timeout, |departed| *departed < threads);
@@ -62,8 +62,9 @@ impl JoinLatch {
     }
 }
 
+/// Counts its thread when it is dropped.
 #[derive(Debug)]
-pub(crate) struct JoinLatchGuard<'a>(&'a JoinLatch);
+pub struct JoinLatchGuard<'a>(&'a JoinLatch);
 
 impl Drop for JoinLatchGuard<'_> {
     fn drop(&mut self) {

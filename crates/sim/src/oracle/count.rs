@@ -17,8 +17,9 @@ use executor_core::{ExecutorConfig, in_flight, is_accepting};
 
 use super::{Oracle, Violation};
 
+/// The count covers exactly what is in flight.
 #[derive(Debug, Default)]
-pub(crate) struct CountOracle {
+pub struct CountOracle {
     balances: Vec<i64>,
     /// Tasks that began with each actor; for a producer, since its hand-over began.
     began: Vec<u64>,
@@ -31,7 +32,8 @@ impl CountOracle {
         self.held_max = held_max(config);
     }
 
-    pub(crate) fn add_actor(&mut self) {
+    /// One more actor, by number.
+    pub fn add_actor(&mut self) {
         self.balances.push(0);
         self.began.push(0);
     }
@@ -66,19 +68,21 @@ impl CountOracle {
     }
 
     /// A task is in flight: `actor` queued it for the first time, or keeps it private.
-    pub(crate) fn began(&mut self, actor: usize) -> Result<(), Violation> {
+    pub fn began(&mut self, actor: usize) -> Result<(), Violation> {
         self.in_flight += 1;
         self.began[actor] += 1;
         self.balances[actor] -= 1;
         self.check(actor)
     }
 
-    pub(crate) fn ended(&mut self, actor: usize) {
+    /// `actor` has finished a task.
+    pub fn ended(&mut self, actor: usize) {
         self.in_flight -= 1;
         self.balances[actor] += 1;
     }
 
-    pub(crate) fn parked(&self, actor: usize, worker: usize) -> Result<(), Violation> {
+    /// A violation if `worker` parks and still holds counts.
+    pub fn parked(&self, actor: usize, worker: usize) -> Result<(), Violation> {
         match self.balances[actor] {
             0 => Ok(()),
             held => Err(violation(format!(
@@ -93,7 +97,7 @@ impl CountOracle {
     }
 
     /// An operation of the environment's `actor` is over: its balance is zero.
-    pub(crate) fn environment_is_even(&self, actor: usize) -> Result<(), Violation> {
+    pub fn environment_is_even(&self, actor: usize) -> Result<(), Violation> {
         match self.balances[actor] {
             0 => Ok(()),
             n => Err(violation(format!(
@@ -102,7 +106,8 @@ impl CountOracle {
         }
     }
 
-    pub(crate) fn end(&self, word: usize) -> Result<(), Violation> {
+    /// The run ends with the state word at `word`.
+    pub fn end(&self, word: usize) -> Result<(), Violation> {
         if self.in_flight != 0 || self.balances.iter().any(|&balance| balance != 0) || in_flight(word) != 0 {
             return Err(violation(format!(
                 "at the end {} tasks are in flight, the word counts {}, and the actors hold {:?}",
@@ -126,7 +131,7 @@ impl CountOracle {
     }
 
     /// The worker `actor` looks for its next task: its credits are bounded.
-    pub(crate) fn between_tasks(&self, actor: usize) -> Result<(), Violation> {
+    pub fn between_tasks(&self, actor: usize) -> Result<(), Violation> {
         let balance = self.balances[actor];
         if balance > self.held_max {
             return Err(violation(format!(

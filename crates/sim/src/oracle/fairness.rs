@@ -6,7 +6,7 @@ use super::{Oracle, Violation};
 
 /// Tasks that each worker took from its own queue since its last poll of the injector.
 #[derive(Debug, Default)]
-pub(crate) struct FairnessOracle {
+pub struct FairnessOracle {
     bypassed: Vec<u32>,
     interval: u32,
 }
@@ -17,11 +17,13 @@ impl FairnessOracle {
         self.bypassed = vec![0; config.workers];
     }
 
-    pub(crate) fn looked_at_injector(&mut self, worker: usize) {
+    /// `worker` polled the injector.
+    pub fn looked_at_injector(&mut self, worker: usize) {
         self.bypassed[worker] = 0;
     }
 
-    pub(crate) fn took_own(&mut self, worker: usize) -> Result<(), Violation> {
+    /// `worker` took a task of its own queue.
+    pub fn took_own(&mut self, worker: usize) -> Result<(), Violation> {
         let bypassed = &mut self.bypassed[worker];
         *bypassed += 1;
         if *bypassed > self.interval {

@@ -18,8 +18,9 @@ use executor_core::{ExecutorConfig, in_flight, is_accepting};
 
 use super::{Oracle, Violation};
 
+/// A change of a word is a step that its actor may take.
 #[derive(Debug, Default)]
-pub(crate) struct ProtocolOracle {
+pub struct ProtocolOracle {
     workers: Vec<WorkerState>,
     /// By actor: tickets taken and not yet used.
     tickets: Vec<usize>,
@@ -150,7 +151,8 @@ impl ProtocolOracle {
         )))
     }
 
-    pub(crate) fn slot_changed(
+    /// `actor` changed the slot of `worker`.
+    pub fn slot_changed(
         &mut self,
         actor: usize,
         worker: usize,
@@ -194,17 +196,20 @@ impl ProtocolOracle {
         }
     }
 
-    pub(crate) fn learns(&mut self, actor: usize, word: SleepWord) {
+    /// `actor` has read the sleep word.
+    pub fn learns(&mut self, actor: usize, word: SleepWord) {
         if let Some(worker) = self.workers.get_mut(actor) {
             worker.aborting = word.is_aborting();
         }
     }
 
-    pub(crate) fn is_chosen(&self, worker: usize) -> bool {
+    /// Whether a waker has chosen `worker`.
+    pub fn is_chosen(&self, worker: usize) -> bool {
         self.workers[worker].chosen
     }
 
-    pub(crate) fn parks(&self, worker: usize) -> Result<(), Violation> {
+    /// `worker` parks.
+    pub fn parks(&self, worker: usize) -> Result<(), Violation> {
         let state = &self.workers[worker];
         if state.place == Registered || self.done {
             return Ok(());
@@ -215,7 +220,8 @@ impl ProtocolOracle {
         )))
     }
 
-    pub(crate) fn starts(&self, worker: usize) -> Result<(), Violation> {
+    /// `worker` starts a task.
+    pub fn starts(&self, worker: usize) -> Result<(), Violation> {
         let state = &self.workers[worker];
         if state.aborting {
             return Err(violation(format!(
@@ -231,7 +237,8 @@ impl ProtocolOracle {
         )))
     }
 
-    pub(crate) fn hands_back(&self, worker: usize) -> Result<(), Violation> {
+    /// `worker` returns a task to the owner.
+    pub fn hands_back(&self, worker: usize) -> Result<(), Violation> {
         if self.workers[worker].aborting {
             return Ok(());
         }

@@ -11,16 +11,20 @@ use executor_core::sleep::SleepWord;
 
 use super::{Oracle, Violation};
 
+/// No worker sleeps beside queued work.
 #[derive(Debug, Default)]
-pub(crate) struct SleepOracle {
+pub struct SleepOracle {
     workers: usize,
     searchers_max: usize,
     lengths: Vec<usize>,
     queued: usize,
     private: Vec<usize>,
-    pub(crate) parked: usize,
-    pub(crate) left: usize,
-    pub(crate) publishing: usize,
+    /// Workers that sleep.
+    pub parked: usize,
+    /// Workers that have left.
+    pub left: usize,
+    /// Actors between a push and the end of its wakes.
+    pub publishing: usize,
 }
 
 impl SleepOracle {
@@ -42,24 +46,27 @@ impl SleepOracle {
     }
 
     /// A task went into some queue; a theft may move it unreported.
-    pub(crate) fn pushed_somewhere(&mut self) {
+    pub fn pushed_somewhere(&mut self) {
         self.queued += 1;
     }
 
-    pub(crate) fn taken_somewhere(&mut self) {
+    /// A task left one of the queues.
+    pub fn taken_somewhere(&mut self) {
         self.queued -= 1;
     }
 
-    pub(crate) fn queued(&self) -> usize {
+    /// Tasks in all queues.
+    pub fn queued(&self) -> usize {
         self.queued
     }
 
-    pub(crate) fn kept(&mut self, worker: usize) {
+    /// `worker` keeps one more private task.
+    pub fn kept(&mut self, worker: usize) {
         self.private[worker] += 1;
     }
 
     /// `worker` has published a private task, or taken it to run or return it.
-    pub(crate) fn kept_no_longer(&mut self, worker: usize) {
+    pub fn kept_no_longer(&mut self, worker: usize) {
         self.private[worker] -= 1;
     }
 
@@ -72,7 +79,7 @@ impl SleepOracle {
     }
 
     /// `worker` does something during which it may have no private task.
-    pub(crate) fn keeps_nothing(&self, worker: usize, what: &str) -> Result<(), Violation> {
+    pub fn keeps_nothing(&self, worker: usize, what: &str) -> Result<(), Violation> {
         match self.private[worker] {
             0 => Ok(()),
             kept => Err(Violation::new(
@@ -102,7 +109,8 @@ impl SleepOracle {
         Ok(())
     }
 
-    pub(crate) fn quiet(&self) -> Result<(), Violation> {
+    /// A violation if all workers sleep over a queued task that no actor publishes.
+    pub fn quiet(&self) -> Result<(), Violation> {
         let asleep = self.parked + self.left == self.workers && self.workers > 0;
         if asleep && self.queued > 0 && self.publishing == 0 {
             return Err(Violation::new(
@@ -113,7 +121,8 @@ impl SleepOracle {
         Ok(())
     }
 
-    pub(crate) fn queues(&self) -> String {
+    /// The lengths of the queues, for a message.
+    pub fn queues(&self) -> String {
         let mut text = String::new();
         for (queue, &length) in self.lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
             let name = match queue {

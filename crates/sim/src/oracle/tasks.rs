@@ -23,14 +23,19 @@ pub(crate) enum Origin {
     External,
 }
 
+/// Where a task was before a queue got it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
+pub enum Came {
+    /// It was just spawned.
     New,
+    /// Private to a worker.
     Private {
+        /// The worker.
         worker: usize,
     },
     /// Private, and from a run of the injector.
     OfRun {
+        /// The worker.
         worker: usize,
     },
 }
@@ -53,8 +58,9 @@ enum Stage {
     Refused,
 }
 
+/// An accepted task runs exactly once or is handed back.
 #[derive(Debug, Default)]
-pub(crate) struct TaskOracle {
+pub struct TaskOracle {
     stages: Vec<Stage>,
     hands: Vec<Option<TaskId>>,
     spawned: u64,
@@ -72,12 +78,12 @@ impl TaskOracle {
     }
 
     /// New tasks whose kind is reported later.
-    pub(crate) fn number_many(&mut self, tasks: u64) {
+    pub fn number_many(&mut self, tasks: u64) {
         self.stages.resize(self.stages.len() + tasks as usize, Stage::New);
     }
 
     /// Whether `worker` could act on `task` now: it is or was queued, or is private to this worker.
-    pub(crate) fn is_reachable(&self, task: TaskId, worker: usize) -> bool {
+    pub fn is_reachable(&self, task: TaskId, worker: usize) -> bool {
         match self.stages[task as usize] {
             Stage::New => false,
             Stage::Private(keeper) | Stage::OfRun(keeper) => keeper as usize == worker,
@@ -85,20 +91,23 @@ impl TaskOracle {
         }
     }
 
-    pub(crate) fn is_in_hand(&self, task: TaskId, worker: usize) -> bool {
+    /// Whether `worker` has taken the task and not started it.
+    pub fn is_in_hand(&self, task: TaskId, worker: usize) -> bool {
         self.hands[worker] == Some(task)
     }
 
-    pub(crate) fn describe(&self, task: TaskId) -> String {
+    /// Where the task is, for a message.
+    pub fn describe(&self, task: TaskId) -> String {
         format!("{:?}", self.stages[task as usize])
     }
 
-    pub(crate) fn refused(&mut self, task: TaskId) -> Result<(), Violation> {
+    /// The task was refused.
+    pub fn refused(&mut self, task: TaskId) -> Result<(), Violation> {
         self.step(task, Stage::New, Stage::Refused)
     }
 
     /// The worker `by`, or the environment, queued `task`. Returns where it was before.
-    pub(crate) fn queued(&mut self, task: TaskId, by: Option<usize>) -> Result<Came, Violation> {
+    pub fn queued(&mut self, task: TaskId, by: Option<usize>) -> Result<Came, Violation> {
         match (std::mem::replace(self.stage(task), Stage::Queued), by) {
             (Stage::New, _) => Ok(Came::New),
             (Stage::Private(worker), Some(by)) if worker as usize == by => Ok(Came::Private { worker: by }),
@@ -110,7 +119,8 @@ impl TaskOracle {
         }
     }
 
-    pub(crate) fn kept(&mut self, task: TaskId, worker: usize) -> bool {
+    /// `worker` spawned the task privately. Whether it is new.
+    pub fn kept(&mut self, task: TaskId, worker: usize) -> bool {
         let stage = self.stage(task);
         let kept = *stage == Stage::New;
         if kept {
@@ -119,19 +129,23 @@ impl TaskOracle {
         kept
     }
 
-    pub(crate) fn unpacked(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+    /// `worker` took the task from the injector behind the first of a run.
+    pub fn unpacked(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.step(task, Stage::Queued, Stage::OfRun(worker as u32))
     }
 
-    pub(crate) fn is_private_to(&self, task: TaskId, worker: usize) -> bool {
+    /// Whether the task is private to `worker`.
+    pub fn is_private_to(&self, task: TaskId, worker: usize) -> bool {
         self.stages[task as usize] == Stage::Private(worker as u32) || self.is_of_run(task, worker)
     }
 
-    pub(crate) fn is_of_run(&self, task: TaskId, worker: usize) -> bool {
+    /// Whether it came to `worker` behind the first of a run.
+    pub fn is_of_run(&self, task: TaskId, worker: usize) -> bool {
         self.stages[task as usize] == Stage::OfRun(worker as u32)
     }
 
-    pub(crate) fn taken(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+    /// `worker` took the task.
+    pub fn taken(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         if let Some(other) = self.hands[worker].replace(task) {
             return Err(violation(format!(
                 "worker {worker} took task {task} while it had task {other} in hand"
@@ -148,12 +162,14 @@ impl TaskOracle {
         self.hands[worker]
     }
 
-    pub(crate) fn started(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+    /// `worker` starts the task.
+    pub fn started(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "starts")?;
         self.step(task, Stage::InHand, Stage::Running)
     }
 
-    pub(crate) fn ran(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+    /// The task returned.
+    pub fn ran(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "ended")?;
         self.hands[worker] = None;
         self.step(task, Stage::Running, Stage::Ran)
@@ -163,7 +179,8 @@ impl TaskOracle {
         self.hands[worker].filter(|&task| self.stages[task as usize] == Stage::Running)
     }
 
-    pub(crate) fn panicked(&mut self, worker: usize) -> Option<TaskId> {
+    /// The task that `worker` runs panicked. Returns it.
+    pub fn panicked(&mut self, worker: usize) -> Option<TaskId> {
         let task = self.running_on(worker)?;
         self.hands[worker] = None;
         *self.stage(task) = Stage::Panicked;
@@ -176,14 +193,15 @@ impl TaskOracle {
         self.step(task, Stage::InHand, Stage::Dropped)
     }
 
-    pub(crate) fn handed_back(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+    /// `worker` returned the task to the owner.
+    pub fn handed_back(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "hands back")?;
         self.hands[worker] = None;
         self.step(task, Stage::InHand, Stage::HandedBack)
     }
 
     /// At the end: no task is under way, and exactly the tasks handed back `came_back`.
-    pub(crate) fn end(&self, came_back: impl Iterator<Item = TaskId>) -> Result<(), Violation> {
+    pub fn end(&self, came_back: impl Iterator<Item = TaskId>) -> Result<(), Violation> {
         for (task, stage) in self.stages.iter().enumerate() {
             match stage {
                 Stage::Ran | Stage::Panicked | Stage::HandedBack | Stage::Dropped | Stage::Refused => {}

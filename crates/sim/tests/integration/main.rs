@@ -12,7 +12,6 @@ mod latency;
 mod page;
 mod program;
 mod races;
-mod recorded;
 
 mod shrinking;
 mod shutdown;

@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use executor_core::ExecutorConfig;
 use executor_core::ports::Native;
-use executor_core::record::{Log, Numbered, Versioned};
+use executor_threaded::ports::{Shared, ThreadPorts};
 
-use crate::ports::{Shared, ThreadPorts};
+use crate::log::Log;
+use crate::ports::Numbered;
+use crate::word::Versioned;
 
 /// Access to words that count their changes.
-pub(super) type Memory = Versioned<Native>;
+pub(crate) type Memory = Versioned<Native>;
 
-pub(super) type SharedWords<T> = Shared<Numbered<T>, Memory>;
+pub(crate) type SharedWords<T> = Shared<Numbered<T>, Memory>;
 
-pub(super) type UnrecordedPorts<T> = ThreadPorts<Numbered<T>, Memory>;
+pub(crate) type UnrecordedPorts<T> = ThreadPorts<Numbered<T>, Memory>;
 
 /// How to record. Open to struct update syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,23 +43,23 @@ impl Recording {
     }
 }
 
-pub(super) struct Run<T> {
-    pub(super) shared: Arc<SharedWords<T>>,
-    pub(super) recording: Recording,
+pub(crate) struct Run<T> {
+    pub(crate) shared: Arc<SharedWords<T>>,
+    pub(crate) recording: Recording,
     /// Logs of parties outside that are done.
-    pub(super) logs: Mutex<Vec<Log>>,
-    pub(super) parties: AtomicUsize,
+    pub(crate) logs: Mutex<Vec<Log>>,
+    pub(crate) parties: AtomicUsize,
 }
 
 impl<T> Run<T> {
     /// A log for one more party outside.
-    pub(super) fn log(&self) -> Log {
+    pub(crate) fn log(&self) -> Log {
         // Ordering: Relaxed. Each caller gets another number.
         let party = self.parties.fetch_add(1, Ordering::Relaxed);
         Log::new(party, self.recording.entries)
     }
 
-    pub(super) fn hand_over(&self, log: Log) {
+    pub(crate) fn hand_over(&self, log: Log) {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(log);
     }
 }

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use cpu_time::ProcessTime;
-use executor_threaded::recording::{Recording, record};
 use executor_threaded::{Executor, ExecutorConfig, Pin};
+use recorded::{Recording, record};
 
 use crate::load::{Task, burn, run};
 

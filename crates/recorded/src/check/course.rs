@@ -1,13 +1,14 @@
 //! What each event of a record means to the oracles, and its display.
 
-use executor_core::record::{Event, Record, TaskId, WordName};
 use executor_core::sleep::SleepWord;
 use executor_core::{in_flight, is_accepting};
+use sim::judge::{Came, Oracles, Trace, Violation};
+use sim::{Object, Op, Oracle, WordName};
 
 use super::merge::Wait;
 use super::{Checked, Rejection};
-use crate::oracle::{Came, Oracle, Oracles, Violation};
-use crate::trace::{Object, Op, Trace};
+use crate::event::{Event, TaskId};
+use crate::record::Record;
 
 /// A task's moves are counted modulo this.
 const MOVES: u8 = 128;

@@ -2,12 +2,11 @@
 
 use std::thread;
 
-use executor_core::record::{Event, Record, WordName};
 use executor_core::{ExecutorConfig, TaskCtx};
-use executor_threaded::recording::{RecordedHandle, Recording, record};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use sim::{Oracle, Rejection, check_record, order_record, write_chrome_trace};
+use recorded::{Event, Record, RecordedHandle, Recording, Rejection, check_record, order_record, record};
+use sim::{Oracle, WordName, write_chrome_trace};
 
 fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
     *cx.scratch() += 1;

@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::thread;
 
 use executor_core::TaskCtx;
-use executor_threaded::recording::{RecordedHandle, RecordedRun, Recording, record};
 use executor_threaded::{ExecutorConfig, OnPanic};
+use recorded::{RecordedHandle, RecordedRun, Recording, record};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task {

@@ -10,10 +10,10 @@
 //! A change returns its own number, and a read the number of changes before it. So all changes of a
 //! word, and the reads between them, have an order without a clock.
 
-use std::fmt;
 use std::sync::atomic::Ordering;
 
-use crate::ports::memory::{Fetch, Memory};
+use executor_core::ports::{Fetch, Memory};
+use sim::WordName;
 
 /// What one change adds to the whole word; zero where words are too narrow, which
 /// [`Versioned::word`] rejects.
@@ -21,81 +21,34 @@ const CHANGE: usize = (1_u64 << VALUE_BITS) as usize;
 const VALUE_BITS: u32 = 32;
 const VALUE_MASK: usize = u32::MAX as usize;
 
-/// The name of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WordName {
-    /// The state word.
-    State,
-    /// The sleep word.
-    Sleep,
-    /// The source of sleepers' stamps.
-    Stamps,
-    /// A worker's slot in the set of sleepers.
-    Slot(u32),
-    /// The number of parties that wait until nothing is in flight.
-    Waiters,
-    /// Any other word, in order of creation.
-    Other(u32),
-}
-
-/// Index of the first slot.
-const FIRST_SLOT: usize = 3;
-
-impl WordName {
-    /// The name of the word that [`Scheduler::new`](crate::Scheduler::new) makes after `made`
-    /// others.
-    #[must_use]
-    pub fn of_scheduler(made: usize, workers: usize) -> Self {
-        match made {
-            0 => Self::State,
-            1 => Self::Sleep,
-            2 => Self::Stamps,
-            n if n < FIRST_SLOT + workers => Self::Slot((n - FIRST_SLOT) as u32),
-            _ => Self::Waiters,
-        }
-    }
-
-    /// A code below 2^17.
-    pub(super) fn code(self) -> u32 {
-        match self {
-            Self::State => 0,
-            Self::Sleep => 1,
-            Self::Stamps => 2,
-            Self::Waiters => 3,
-            Self::Slot(worker) => 4 + 2 * worker,
-            Self::Other(n) => 5 + 2 * n,
-        }
-    }
-
-    pub(super) fn of_code(code: u32) -> Self {
-        match code {
-            0 => Self::State,
-            1 => Self::Sleep,
-            2 => Self::Stamps,
-            3 => Self::Waiters,
-            n if n % 2 == 0 => Self::Slot((n - 4) / 2),
-            n => Self::Other((n - 5) / 2),
-        }
+/// Returns a code of `name` below 2^17.
+pub(crate) fn code(name: WordName) -> u32 {
+    match name {
+        WordName::State => 0,
+        WordName::Sleep => 1,
+        WordName::Stamps => 2,
+        WordName::Waiters => 3,
+        WordName::Slot(worker) => 4 + 2 * worker,
+        WordName::Other(n) => 5 + 2 * n,
     }
 }
 
-impl fmt::Display for WordName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::State => f.write_str("state word"),
-            Self::Sleep => f.write_str("sleep word"),
-            Self::Stamps => f.write_str("stamps"),
-            Self::Slot(worker) => write!(f, "slot of worker {worker}"),
-            Self::Waiters => f.write_str("waiters"),
-            Self::Other(n) => write!(f, "word {n}"),
-        }
+/// Returns the name whose [`code`] is `code`.
+pub(crate) fn of_code(code: u32) -> WordName {
+    match code {
+        0 => WordName::State,
+        1 => WordName::Sleep,
+        2 => WordName::Stamps,
+        3 => WordName::Waiters,
+        n if n % 2 == 0 => WordName::Slot((n - 4) / 2),
+        n => WordName::Other((n - 5) / 2),
     }
 }
 
 /// A word with a name, whose upper half counts its changes.
 #[derive(Debug)]
 pub struct VersionedWord<W> {
-    pub(super) name: WordName,
+    pub(crate) name: WordName,
     word: W,
 }
 
@@ -105,9 +58,9 @@ pub struct Versioned<M>(pub M);
 
 /// A value and the number of changes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamped {
-    pub(super) version: u32,
-    pub(super) value: usize,
+pub(crate) struct Stamped {
+    pub(crate) version: u32,
+    pub(crate) value: usize,
 }
 
 impl Stamped {
@@ -136,13 +89,13 @@ impl<M: Memory> Versioned<M> {
     }
 
     #[inline]
-    pub(super) fn load_stamped(&self, word: &VersionedWord<M::Word>, order: Ordering) -> Stamped {
+    pub(crate) fn load_stamped(&self, word: &VersionedWord<M::Word>, order: Ordering) -> Stamped {
         Stamped::of(self.0.load(&word.word, order))
     }
 
     /// The word before, whose version is the number of this change.
     #[inline]
-    pub(super) fn fetch_stamped(
+    pub(crate) fn fetch_stamped(
         &self,
         word: &VersionedWord<M::Word>,
         fetch: Fetch,
@@ -160,7 +113,7 @@ impl<M: Memory> Versioned<M> {
     }
 
     #[inline]
-    pub(super) fn compare_exchange_stamped(
+    pub(crate) fn compare_exchange_stamped(
         &self,
         word: &VersionedWord<M::Word>,
         current: usize,
@@ -184,7 +137,7 @@ impl<M: Memory> Versioned<M> {
     }
 
     /// Writes `change` of the value and returns the word before.
-    pub(super) fn replace(
+    pub(crate) fn replace(
         &self,
         word: &VersionedWord<M::Word>,
         order: Ordering,
@@ -252,12 +205,12 @@ impl<M: Memory> Memory for Versioned<M> {
     }
 }
 
-#[cfg(all(test, not(windlass_loom)))]
+#[cfg(test)]
 mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
-    use crate::ports::{Native, NativeWord};
+    use executor_core::ports::{Native, NativeWord};
 
     #[test]
     fn every_change_counts_and_none_touches_the_value() {
@@ -297,8 +250,8 @@ mod tests {
             WordName::Other(3),
         ];
         for name in names {
-            assert_eq!(WordName::of_code(name.code()), name);
-            assert!(name.code() < 1 << 17);
+            assert_eq!(of_code(code(name)), name);
+            assert!(code(name) < 1 << 17);
         }
     }
 }

@@ -6,11 +6,13 @@
 use std::collections::HashMap;
 use std::iter::Peekable;
 
-use executor_core::record::{Event, Events, Record, WordName};
+use sim::judge::Violation;
+use sim::{Oracle, WordName};
 
 use super::course::Course;
 use super::{Checked, Rejection};
-use crate::oracle::{Oracle, Violation};
+use crate::event::{Event, Events};
+use crate::record::Record;
 
 pub(super) struct Merge<'a> {
     cursors: Vec<Cursor<'a>>,

@@ -1,7 +1,7 @@
 //! Checks whether the policy allows a run that was recorded on threads.
 //!
 //! A [`Record`] has each actor's events in order, and numbers the changes of each shared word. The
-//! checker looks for an order of all events, under the simulator's [oracles](crate::oracle):
+//! checker looks for an order of all events, under the simulator's [oracles](sim::Oracle):
 //!
 //! ```text
 //!   worker 0       ─ ─ ─ ► ┐                     ┌─► oracles: exactly once, count, gate, sleep, protocol, fairness
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! An event may come next if its change of a word is that word's next, the value it read has been
-//! written, and its task is where its actor could take it. [`executor_core::record`] shows that
-//! every correct run has such an order, and that any order will do.
+//! written, and its task is where its actor could take it. [The order of a run](crate#the-order) shows
+//! that every correct run has such an order, and that any order will do.
 //!
 //! Time is proportional to the events; memory is eight bytes a task and four a change, beside the
 //! record.
@@ -21,10 +21,10 @@ mod merge;
 
 use std::fmt;
 
-use executor_core::record::Record;
+use sim::judge::Violation;
+use sim::{Event, Interleaving, Oracle};
 
-use crate::oracle::{Oracle, Violation};
-use crate::trace::{Event, Interleaving};
+use crate::record::Record;
 
 use merge::Merge;
 
@@ -39,7 +39,7 @@ pub struct Checked {
     /// Changes of shared words.
     pub changes: u64,
     /// All events in order, one a nanosecond, if requested. They are those of a simulated run, so
-    /// [`write_chrome_trace`](crate::write_chrome_trace) draws them.
+    /// [`write_chrome_trace`](sim::write_chrome_trace) draws them.
     pub course: Vec<Event>,
     /// Names of the actors, by number.
     pub actors: Vec<String>,

@@ -1,6 +1,6 @@
 //! Records runs on threads, and checks that the policy allows them.
 //!
-//!     cargo run --release -p sim --example recorded -- [--events N] [--cost] [--trace FILE]
+//!     cargo run --release -p recorded --example recorded -- [--events N] [--cost] [--trace FILE]
 //! [--expect-rejection]
 //!
 //! Each load runs on 1, 2, 4 and 16 workers until `N` events (default: a million) were checked.
@@ -13,7 +13,8 @@ mod load;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use sim::{check_record, order_record, write_chrome_trace};
+use recorded::{check_record, order_record};
+use sim::write_chrome_trace;
 
 use load::{LOADS, Load};
 

@@ -1,38 +1,4 @@
-//! A recorded run, to check afterwards whether the policy allows it.
-//!
-//! [`record`] is a [`scope`](crate::scope()) whose workers and producers each keep a log. Policy,
-//! queues, parkers and injector are an executor's own; only the words count their changes, and
-//! tasks carry a number.
-//!
-//! ```
-//! use executor_threaded::recording::{Recording, record};
-//! use executor_threaded::{ExecutorConfig, TaskCtx};
-//!
-//! fn tree<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
-//!     if depth == 0 {
-//!         *cx.scratch() += 1;
-//!     } else {
-//!         cx.spawn_local(depth - 1);
-//!         cx.spawn_local(depth - 1);
-//!     }
-//! }
-//!
-//! let config = ExecutorConfig { workers: 2, ..ExecutorConfig::default() };
-//! let run = record(&Recording::new(config), |_| 0, |task, cx| tree(task, cx), |handle| {
-//!     handle.spawn(10).expect("it accepts tasks");
-//!     handle.wait_idle();
-//! })?;
-//! assert_eq!(run.scratches.iter().sum::<u64>(), 1 << 10);
-//! assert_eq!((run.record.parties(), run.record.tasks(2)), (3, 1));
-//! # Ok::<(), executor_threaded::BuildError>(())
-//! ```
-//!
-//! [`executor_core::record`] says why the events have an order without a clock. The crate `sim`
-//! checks records with the oracles of the simulator.
-
-mod handle;
-mod run;
-mod worker;
+//! A run of an executor whose workers and producers each keep a log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::AtomicUsize;
@@ -40,17 +6,15 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use executor_core::ports::{Native, NativeWord};
-use executor_core::record::{Record, Versioned, WordName};
 use executor_core::{WorkerMetricsLocal, panic_message};
+use executor_threaded::BuildError;
+use sim::WordName;
 
-use crate::error::BuildError;
-
-use run::{Memory, Run, SharedWords};
-use worker::WorkerOutput;
-
-pub use handle::RecordedHandle;
-pub use run::Recording;
-pub use worker::RecordedCtx;
+use crate::handle::RecordedHandle;
+use crate::record::Record;
+use crate::recording::{Memory, Recording, Run, SharedWords};
+use crate::word::Versioned;
+use crate::worker::{self, RecordedCtx, WorkerOutput};
 
 /// A recorded run and its results.
 #[derive(Debug)]

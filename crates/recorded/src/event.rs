@@ -13,7 +13,9 @@
 
 use std::fmt;
 
-use super::word::WordName;
+use sim::WordName;
+
+use crate::word::{code, of_code};
 
 /// Bits of a party's number in a [`TaskId`].
 const PARTY_BITS: u32 = 12;
@@ -24,7 +26,7 @@ pub const PARTIES_MAX: usize = 1 << PARTY_BITS;
 const EXTRA_SHIFT: u32 = 5;
 const TASK_SHIFT: u32 = 13;
 const KIND_MASK: u64 = (1 << EXTRA_SHIFT) - 1;
-pub(super) const EXTRA_MAX: u32 = 0xff;
+pub(crate) const EXTRA_MAX: u32 = 0xff;
 
 const NUMBER_BITS: u32 = 32;
 const MOVES_SHIFT: u32 = NUMBER_BITS + PARTY_BITS;
@@ -196,7 +198,7 @@ pub enum Event {
 /// The first bits of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Started,
     Spawned,
     Ended,
@@ -251,28 +253,28 @@ impl Kind {
 
     /// A word without a value.
     #[inline]
-    pub(super) fn plain(self) -> u64 {
+    pub(crate) fn plain(self) -> u64 {
         self as u64
     }
 
     /// A word with a number.
     #[inline]
-    pub(super) fn of_number(self, number: u32) -> u64 {
+    pub(crate) fn of_number(self, number: u32) -> u64 {
         self as u64 | u64::from(number) << TASK_SHIFT
     }
 
     /// A word with a task and the extra bits.
     #[inline]
-    pub(super) fn of_task(self, task: TaskId, extra: u32) -> u64 {
+    pub(crate) fn of_task(self, task: TaskId, extra: u32) -> u64 {
         debug_assert!(extra <= EXTRA_MAX, "it has eight bits");
         self as u64 | u64::from(extra) << EXTRA_SHIFT | task.0 << TASK_SHIFT
     }
 
     /// The first word of a word's event: its code in place of the party, its version as the number.
     #[inline]
-    pub(super) fn of_word(self, word: WordName, version: u32) -> u64 {
+    pub(crate) fn of_word(self, word: WordName, version: u32) -> u64 {
         // A slot's code may be larger than a party; there is room above.
-        self as u64 | u64::from(word.code()) << WORD_SHIFT | u64::from(version) << TASK_SHIFT
+        self as u64 | u64::from(code(word)) << WORD_SHIFT | u64::from(version) << TASK_SHIFT
     }
 }
 
@@ -295,7 +297,7 @@ enum Rest {
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn of(words: &'a [u64]) -> Self {
+    pub(crate) fn of(words: &'a [u64]) -> Self {
         Self {
             words: words.iter(),
             running: false,
@@ -350,7 +352,7 @@ impl Iterator for Events<'_> {
         let extra = (first >> EXTRA_SHIFT) as u32 & EXTRA_MAX;
         let task = TaskId(first >> TASK_SHIFT);
         let number = task.number();
-        let word = WordName::of_code((first >> WORD_SHIFT) as u32);
+        let word = of_code((first >> WORD_SHIFT) as u32);
         Some(match kind {
             Kind::Started if extra > 0 => {
                 self.rest = Rest::End { then: task };
@@ -413,7 +415,7 @@ impl Iterator for Events<'_> {
 
 impl Event {
     /// Writes the event in full, with nothing implied.
-    pub(super) fn write(self, words: &mut Vec<u64>) {
+    pub(crate) fn write(self, words: &mut Vec<u64>) {
         match self {
             Self::Spawned { tasks } => words.push(Kind::Spawned.of_number(tasks)),
             Self::Started { task } => words.push(Kind::Started.of_task(task, 0)),

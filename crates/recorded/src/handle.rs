@@ -4,10 +4,13 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use executor_core::ports::{Native, NativeWord, Waiting};
-use executor_core::record::{Event, Log, Numbered, Recorded, Versioned, VersionedWord};
 use executor_core::{Rejected, delegate_memory};
 
-use super::run::{Run, SharedWords};
+use crate::event::Event;
+use crate::log::Log;
+use crate::ports::{Numbered, Recorded};
+use crate::recording::{Run, SharedWords};
+use crate::word::{Versioned, VersionedWord};
 
 /// Hands tasks to a recorded run. It is one party; a clone is another one.
 pub struct RecordedHandle<'r, T> {
@@ -22,7 +25,7 @@ struct OutOfPatience;
 type Ports<'a, T> = Recorded<&'a SharedWords<T>, Native, &'a Log>;
 
 impl<'r, T> RecordedHandle<'r, T> {
-    pub(super) fn new(run: &'r Run<T>) -> Self {
+    pub(crate) fn new(run: &'r Run<T>) -> Self {
         Self {
             run,
             log: Some(run.log()),
@@ -124,13 +127,13 @@ impl<'r, T> RecordedHandle<'r, T> {
         }
     }
 
-    pub(super) fn give_up(&self) {
+    pub(crate) fn give_up(&self) {
         self.log().event(Event::GaveUp);
         self.run.shared.scheduler().sleep().finish(&self.ports());
     }
 
     /// Reads both words after their last change, which records how many changes there were.
-    pub(super) fn look_for_the_last_time(&self) {
+    pub(crate) fn look_for_the_last_time(&self) {
         let (scheduler, ports) = (self.run.shared.scheduler(), self.ports());
         scheduler.state().in_flight(&ports);
         scheduler.sleep().peek(&ports);

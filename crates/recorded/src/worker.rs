@@ -7,10 +7,13 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 
 use executor_core::ports::{Faults, Native};
-use executor_core::record::{Event, Log, LogHooks, Numbered, Recorded, TaskId, Versioned};
 use executor_core::{TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, WorkerState, run_worker};
 
-use super::run::UnrecordedPorts;
+use crate::event::{Event, TaskId};
+use crate::log::Log;
+use crate::ports::{LogHooks, Numbered, Recorded};
+use crate::recording::UnrecordedPorts;
+use crate::word::Versioned;
 
 type Ports<T> = Recorded<UnrecordedPorts<T>, Native, Rc<Log>>;
 
@@ -24,15 +27,15 @@ pub struct RecordedCtx<T, S> {
     state: WorkerState<Numbered<T>, Ports<T>>,
 }
 
-pub(super) struct WorkerOutput<S> {
-    pub(super) scratch: S,
-    pub(super) metrics: WorkerMetricsLocal,
-    pub(super) returned: Vec<TaskId>,
-    pub(super) log: Log,
+pub(crate) struct WorkerOutput<S> {
+    pub(crate) scratch: S,
+    pub(crate) metrics: WorkerMetricsLocal,
+    pub(crate) returned: Vec<TaskId>,
+    pub(crate) log: Log,
 }
 
 /// The main function of a worker's thread.
-pub(super) fn work<T, S>(
+pub(crate) fn work<T, S>(
     worker: usize,
     slot: UnrecordedPorts<T>,
     entries: usize,

@@ -8,17 +8,15 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::event::{Event, TaskId};
-use super::log::Log;
-use super::word::{Versioned, VersionedWord};
-use crate::ports::bundles::ProducerPorts;
-use crate::ports::entropy::Entropy;
-use crate::ports::memory::{Fetch, Memory};
-use crate::ports::parking::{Faults, Parking, Unpark, Waiting};
-use crate::ports::queues::{Inject, LocalQueue, Run, Steal, Stealing};
-use crate::ports::time::Clock;
-use crate::run::event::{ExecTraceEvent, TraceHooks};
-use crate::words::scheduler::Scheduler;
+use executor_core::ports::{
+    Clock, Entropy, Faults, Fetch, Inject, LocalQueue, Memory, Parking, ProducerPorts, Run, Steal, Stealing,
+    Unpark, Waiting,
+};
+use executor_core::{ExecTraceEvent, Scheduler, TraceHooks};
+
+use crate::event::{Event, TaskId};
+use crate::log::Log;
+use crate::word::{Versioned, VersionedWord};
 
 /// A task and its number.
 #[derive(Debug)]
@@ -262,7 +260,7 @@ impl<P: Waiting, M, L> Waiting for Recorded<P, M, L> {
 
 /// Records what goes through no port: the start, end and return of tasks.
 #[derive(Debug)]
-pub struct LogHooks<L>(pub L);
+pub(crate) struct LogHooks<L>(pub(crate) L);
 
 impl<T, L: Deref<Target = Log>> TraceHooks<Numbered<T>> for LogHooks<L> {
     type Tag = TaskId;

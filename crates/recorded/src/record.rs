@@ -1,16 +1,9 @@
-#![doc = include_str!("record/README.md")]
+//! What a run wrote down: the events of each party, in its own order.
 
-mod event;
-mod log;
-mod ports;
-mod word;
+use executor_core::ExecutorConfig;
 
-pub use event::{Event, Events, PARTIES_MAX, TaskId};
-pub use log::Log;
-pub use ports::{LogHooks, Numbered, Recorded};
-pub use word::{Versioned, VersionedWord, WordName};
-
-use crate::config::ExecutorConfig;
+use crate::event::{Event, Events, TaskId};
+use crate::log::{Log, Written};
 
 /// A recorded run: what each party did, in its own order.
 #[derive(Clone, Debug)]
@@ -34,7 +27,11 @@ impl Record {
     /// # Panics
     ///
     /// If a party's log is missing or there are two.
-    pub fn new(config: ExecutorConfig, logs: impl IntoIterator<Item = Log>, returned: Vec<TaskId>) -> Self {
+    pub(crate) fn new(
+        config: ExecutorConfig,
+        logs: impl IntoIterator<Item = Log>,
+        returned: Vec<TaskId>,
+    ) -> Self {
         let mut written: Vec<_> = logs.into_iter().map(Log::into_written).collect();
         written.sort_by_key(|written| written.party);
         for (party, written) in written.iter().enumerate() {
@@ -43,7 +40,7 @@ impl Record {
                 "party {party} has handed over no log, or two"
             );
         }
-        let lane = |written: log::Written| Lane {
+        let lane = |written: Written| Lane {
             words: written.words,
             tasks: written.tasks,
         };

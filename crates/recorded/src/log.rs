@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::event::{EXTRA_MAX, Event, Kind, TaskId};
-use super::word::{Stamped, WordName};
+use crate::event::{EXTRA_MAX, Event, Kind, TaskId};
+use sim::WordName;
+
+use crate::word::Stamped;
 
 /// The log of one party, in its own memory.
 ///
@@ -32,10 +34,10 @@ pub struct Log {
 
 /// The content of a log.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
-    pub(super) party: usize,
-    pub(super) words: Vec<u64>,
-    pub(super) tasks: u32,
+pub(crate) struct Written {
+    pub(crate) party: usize,
+    pub(crate) words: Vec<u64>,
+    pub(crate) tasks: u32,
 }
 
 impl Log {
@@ -44,11 +46,11 @@ impl Log {
     ///
     /// # Panics
     ///
-    /// If `party` is not below [`PARTIES_MAX`](super::PARTIES_MAX).
+    /// If `party` is not below [`PARTIES_MAX`](crate::PARTIES_MAX).
     #[must_use]
     pub fn new(party: usize, entries: usize) -> Self {
         assert!(
-            party < super::event::PARTIES_MAX,
+            party < crate::event::PARTIES_MAX,
             "party {party} has no room in a task's number"
         );
         let mut words = vec![u64::MAX; entries];
@@ -140,7 +142,7 @@ impl Log {
     }
 
     /// The injector was empty. Recorded once until the next event.
-    pub(super) fn injector_empty(&self) {
+    pub(crate) fn injector_empty(&self) {
         self.flush();
         let at = self.words.borrow().len();
         if self.empty_at.get() != at {
@@ -150,7 +152,7 @@ impl Log {
     }
 
     #[inline]
-    pub(super) fn injected(&self, task: TaskId) {
+    pub(crate) fn injected(&self, task: TaskId) {
         if self.handing_over.get() {
             self.injected.set(Some(task));
         } else {
@@ -160,7 +162,7 @@ impl Log {
     }
 
     /// A batch goes into the injector.
-    pub(super) fn injected_batch(&self, tasks: impl ExactSizeIterator<Item = TaskId> + Clone) {
+    pub(crate) fn injected_batch(&self, tasks: impl ExactSizeIterator<Item = TaskId> + Clone) {
         self.flush();
         let mut words = self.words.borrow_mut();
         let Some(first) = tasks.clone().next() else {
@@ -176,7 +178,7 @@ impl Log {
 
     /// The party has read a word. Recorded only if it changed.
     #[inline]
-    pub(super) fn read(&self, word: WordName, read: Stamped) {
+    pub(crate) fn read(&self, word: WordName, read: Stamped) {
         let Some(seen) = self.seen(word) else {
             return;
         };
@@ -186,7 +188,7 @@ impl Log {
     }
 
     /// The party has changed a word.
-    pub(super) fn changed(&self, word: WordName, before: Stamped, after: usize) {
+    pub(crate) fn changed(&self, word: WordName, before: Stamped, after: usize) {
         if let Some(seen) = self.seen(word) {
             seen.set(before.version.wrapping_add(1));
         }
@@ -201,7 +203,7 @@ impl Log {
     }
 
     /// The content, with nothing held back.
-    pub(super) fn into_written(self) -> Written {
+    pub(crate) fn into_written(self) -> Written {
         self.flush();
         Written {
             party: self.party as usize,
@@ -252,10 +254,10 @@ impl Log {
     }
 }
 
-#[cfg(all(test, not(windlass_loom)))]
+#[cfg(test)]
 mod tests {
-    use super::super::event::Events;
     use super::*;
+    use crate::event::Events;
 
     fn events(log: Log) -> Vec<Event> {
         Events::of(&log.into_written().words).collect()

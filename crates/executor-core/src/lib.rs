@@ -48,7 +48,7 @@ pub use nanos::nanos;
 pub use panic_message::{panic_message, panic_text};
 pub use ports::Park;
 pub use run::context::{TaskCtx, WorkerCtxLike};
-pub use run::event::{ExecTraceEvent, NoopTrace, Rest, TraceHooks};
+pub use run::event::{ExecTraceEvent, NoopTrace, TraceHooks};
 pub use run::find::pop_task;
 pub use run::idle::{IdleAction, IdleHooks, IdleRound, TieredIdle};
 pub use run::step::{WorkerExit, WorkerStepResult, worker_step};

@@ -2,9 +2,10 @@
 //!
 //! Each method is at most one shared operation: the simulator can switch workers before each, and a
 //! model checker sees each. [`ProducerPorts`] bundles what handing over a task needs,
-//! [`WorkerPorts`] what a worker needs on top. [`OrderedSet`], [`Fifo`], [`Table`] and
+//! [`WorkerPorts`] what a worker needs on top. [`Access`] is for tasks. [`OrderedSet`], [`Fifo`], [`Table`] and
 //! [`Exclusive`] are for policies above the executor.
 
+mod access;
 pub(crate) mod bundles;
 mod collections;
 pub(crate) mod entropy;
@@ -14,6 +15,7 @@ pub(crate) mod parking;
 pub(crate) mod queues;
 pub(crate) mod time;
 
+pub use access::Access;
 pub use bundles::{ProducerPorts, WorkerPorts};
 pub use collections::{Exclusive, Fifo, OrderedSet, Table};
 pub use entropy::Entropy;

@@ -1,6 +1,6 @@
 //! Every task as an event of `tracing`, behind the feature `task-events`.
 
-use executor_core::{ExecTraceEvent, Rest, TraceHooks};
+use executor_core::{ExecTraceEvent, TraceHooks};
 
 /// Passes everything on to the wrapped hooks, and reports tasks, parks and wakes at level TRACE.
 #[derive(Debug)]
@@ -26,9 +26,5 @@ impl<T, H: TraceHooks<T>> TraceHooks<T> for TaskEvents<H> {
             ExecTraceEvent::Panicked | ExecTraceEvent::Exit => {}
         }
         self.0.event(event);
-    }
-
-    fn at_rest<P>(&mut self, rest: Rest<'_, T, P>) {
-        self.0.at_rest(rest);
     }
 }

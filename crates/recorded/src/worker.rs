@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::mpsc::Sender;
 
-use executor_core::ports::{Faults, Native};
+use executor_core::ports::{Access, Faults, Native};
 use executor_core::{TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, WorkerState, run_worker};
 
 use crate::event::{Event, TaskId};
@@ -95,6 +95,8 @@ impl<T, S> RecordedCtx<T, S> {
         Numbered { id, task }
     }
 }
+
+impl<T, S> Access for RecordedCtx<T, S> {}
 
 impl<T, S> TaskCtx<T, S> for RecordedCtx<T, S> {
     #[inline]

@@ -5,19 +5,19 @@
 //!
 //! A *lost update*: two tasks read a total, add one, and write it back. A *graph that waits for
 //! itself*: a task spawns its child and waits for it, which works while a worker is free to run the
-//! child. Both runners are generic over [`TaskCtx`], so threads run the same; [`TaskCtx::access`]
+//! child. Both runners are generic over [`TaskCtx`], so threads run the same; [`Access::access`]
 //! marks what they share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use executor_threaded::{Executor, ExecutorConfig};
-use sim::{Failure, Simulation, TaskCtx};
+use sim::{Access, Failure, Simulation, TaskCtx};
 
 /// Two of these should make two.
 struct AddOne;
 
-fn add_one<C: TaskCtx<AddOne, ()>>(total: &AtomicU64, cx: &mut C) {
+fn add_one<C: TaskCtx<AddOne, ()> + Access>(total: &AtomicU64, cx: &mut C) {
     // Ordering: Relaxed. One word, read after the executor has ended.
     let seen = cx.access("read the total", || total.load(Ordering::Relaxed));
     // Ordering: Relaxed. As above. One `fetch_add` would be correct.
@@ -43,7 +43,7 @@ enum Node {
     Child(usize),
 }
 
-fn visit<C: TaskCtx<Node, ()>>(node: Node, done: &[AtomicBool], cx: &mut C) {
+fn visit<C: TaskCtx<Node, ()> + Access>(node: Node, done: &[AtomicBool], cx: &mut C) {
     match node {
         Node::Parent(n) => {
             cx.spawn_local(Node::Child(n));

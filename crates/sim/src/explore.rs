@@ -31,7 +31,7 @@ impl Simulation {
     ///
     /// ```
     /// use std::cell::Cell;
-    /// use sim::{Failure, Oracle, Simulation, TaskCtx};
+    /// use sim::{Access, Failure, Oracle, Simulation, TaskCtx};
     ///
     /// #[derive(Clone, Copy)]
     /// enum Step {
@@ -40,7 +40,7 @@ impl Simulation {
     /// }
     ///
     /// /// A receiver waits for the sender. If all workers wait, none is left to run the sender.
-    /// fn step<C: TaskCtx<Step, ()>>(step: Step, sent: &Cell<bool>, cx: &mut C) {
+    /// fn step<C: TaskCtx<Step, ()> + Access>(step: Step, sent: &Cell<bool>, cx: &mut C) {
     ///     match step {
     ///         Step::Sender => cx.access("send", || sent.set(true)),
     ///         Step::Receiver => assert!(cx.wait_until("something was sent", || sent.get())),

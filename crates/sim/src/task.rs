@@ -4,14 +4,15 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::hash::Hash;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::time::Duration;
 
-use executor_core::ports::Faults;
+use executor_core::ports::{Access, Faults};
 use executor_core::{
-    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Rest, TaskCtx, TraceHooks, WorkerCtxLike,
-    WorkerMetricsLocal, WorkerState,
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal,
+    WorkerState,
 };
 
 use crate::coverage::CoveragePoint;
@@ -115,6 +116,21 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 }
 
+impl<T, S> Access for SimCtx<'_, T, S> {
+    fn access<R>(&mut self, what: &'static str, operation: impl FnOnce() -> R) -> R {
+        let handle = &self.state.ports().handle;
+        handle.step();
+        // Outside of the world, since it may panic.
+        let result = operation();
+        handle.with(|world| {
+            let me = handle.actor();
+            world.did(me, Op::Access, Object::Label(what), 0);
+            world.task_acted(me);
+        });
+        result
+    }
+}
+
 impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     fn worker_id(&self) -> usize {
         self.state.worker_id()
@@ -152,19 +168,6 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
         self.state.has_idle_workers()
     }
 
-    fn access<R>(&mut self, what: &'static str, operation: impl FnOnce() -> R) -> R {
-        let handle = &self.state.ports().handle;
-        handle.step();
-        // Outside of the world, since it may panic.
-        let result = operation();
-        handle.with(|world| {
-            let me = handle.actor();
-            world.did(me, Op::Access, Object::Label(what), 0);
-            world.task_acted(me);
-        });
-        result
-    }
-
     fn wait_until(&mut self, what: &'static str, mut ready: impl FnMut() -> bool) -> bool {
         self.publish();
         let handle = &self.state.ports().handle;
@@ -199,6 +202,16 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
 
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
+    }
+
+    fn begin_search(&mut self, pops_left: impl Hash) {
+        let state = &self.state;
+        self.with(|world, _| {
+            world.at_rest(|hasher| {
+                state.hash(hasher);
+                pops_left.hash(hasher);
+            });
+        });
     }
 
     /// Reports to the oracles; the scratch value stays as the task left it.
@@ -245,10 +258,6 @@ impl Hooks {
 
 impl<T> TraceHooks<Tracked<T>> for Hooks {
     type Tag = TaskId;
-
-    fn at_rest<P>(&mut self, rest: Rest<'_, Tracked<T>, P>) {
-        self.world.borrow_mut().at_rest(|state| rest.hash_state(state));
-    }
 
     fn tag(&mut self, task: &Tracked<T>) -> TaskId {
         task.id

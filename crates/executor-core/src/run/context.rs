@@ -4,6 +4,7 @@
 //! workers implements [`WorkerCtxLike`], through which the policy reaches a worker's state.
 
 use std::any::Any;
+use std::hash::Hash;
 
 use crate::metrics::WorkerMetricsLocal;
 use crate::ports::bundles::WorkerPorts;
@@ -44,29 +45,6 @@ pub trait TaskCtx<T, S> {
     /// left of it. It is cheap, and it may change at once.
     fn has_idle_workers(&mut self) -> bool;
 
-    /// Accesses memory that tasks share, as one operation.
-    ///
-    /// On threads this only calls `operation`. The simulator may switch to other workers before it,
-    /// and only there; `what` names the access in the table of the run.
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicU64, Ordering};
-    /// use executor_core::TaskCtx;
-    ///
-    /// fn count<C: TaskCtx<(), ()>>(counter: &AtomicU64, cx: &mut C) {
-    ///     // Ordering: Relaxed. A count, and nothing hangs on it.
-    ///     cx.access("count one more", || counter.fetch_add(1, Ordering::Relaxed));
-    /// }
-    /// ```
-    #[inline]
-    fn access<R>(&mut self, what: &'static str, operation: impl FnOnce() -> R) -> R
-    where
-        Self: Sized,
-    {
-        let _ = what;
-        operation()
-    }
-
     /// Makes every task of this worker visible to thieves, and blocks the worker until `ready`
     /// returns `true`. Returns `false` if the executor aborts meanwhile.
     ///
@@ -90,6 +68,14 @@ pub trait WorkerCtxLike<T, S> {
 
     /// The worker's counters.
     fn metrics(&mut self) -> &mut WorkerMetricsLocal;
+
+    /// The worker has no task in hand and is about to search for one. What it does next follows
+    /// from its state and from `pops_left`, the pops before its next tick, as far as both are
+    /// hashed, and from its hooks and its ports' answers.
+    #[inline]
+    fn begin_search(&mut self, pops_left: impl Hash) {
+        let _ = pops_left;
+    }
 
     /// Handles the panic of a task under [`OnPanic::Isolate`](crate::OnPanic::Isolate); it may
     /// replace the scratch value, which the task may have left half changed.

@@ -1,10 +1,6 @@
 //! The events of a worker, for tools that draw or check a run.
 
-use std::hash::Hash;
-
 use crate::worker::popped::PopSource;
-use crate::worker::private::PopsLeft;
-use crate::worker::state::WorkerState;
 
 /// Receives the events of one worker, on that worker.
 ///
@@ -19,26 +15,6 @@ pub trait TraceHooks<T> {
 
     /// Something happened.
     fn event(&mut self, event: ExecTraceEvent<Self::Tag>);
-
-    /// The worker has no task in hand and is about to search for one. What it does next follows
-    /// from what [`Rest`] hashes, from its hooks, and from its ports' answers.
-    #[inline]
-    fn at_rest<P>(&mut self, _rest: Rest<'_, T, P>) {}
-}
-
-/// A worker between two tasks.
-#[derive(Debug)]
-pub struct Rest<'a, T, P> {
-    pub(crate) state: &'a WorkerState<T, P>,
-    pub(crate) left: PopsLeft,
-}
-
-impl<T: Hash, P> Rest<'_, T, P> {
-    /// Hashes all that decides what the worker does next, but not what it counts for its metrics.
-    pub fn hash_state(&self, state: &mut impl std::hash::Hasher) {
-        self.state.hash_state(state);
-        self.left.hash(state);
-    }
 }
 
 /// One thing that a worker did.

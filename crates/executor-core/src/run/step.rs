@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::context::WorkerCtxLike;
-use super::event::{ExecTraceEvent, Rest, TraceHooks};
+use super::event::{ExecTraceEvent, TraceHooks};
 use super::find::pop_task;
 use super::idle::{IdleAction, IdleHooks, IdleRound};
 use crate::ports::parking::{Park, Parking};
@@ -130,10 +130,7 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    trace.at_rest(Rest {
-        state: cx.state(),
-        left,
-    });
+    cx.begin_search(left);
     if let Some(task) = cx.state().pop_public_between_ticks() {
         return Ok(Popped {
             task,

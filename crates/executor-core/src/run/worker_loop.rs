@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::context::WorkerCtxLike;
-use super::event::{ExecTraceEvent, Rest, TraceHooks};
+use super::event::{ExecTraceEvent, TraceHooks};
 use super::find::search_everywhere;
 use super::idle::{IdleAction, IdleHooks, IdleRound};
 use super::step::{NothingToRun, WorkerExit, step, update_metrics};
@@ -93,11 +93,6 @@ impl<T, H: TraceHooks<T>> TraceHooks<T> for Marking<'_, H> {
     #[inline]
     fn event(&mut self, event: ExecTraceEvent<H::Tag>) {
         self.marked(|hooks| hooks.event(event));
-    }
-
-    #[inline]
-    fn at_rest<P>(&mut self, rest: Rest<'_, T, P>) {
-        self.marked(|hooks| hooks.at_rest(rest));
     }
 }
 

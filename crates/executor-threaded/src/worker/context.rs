@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use executor_core::ports::Access;
 use executor_core::{TaskCtx, TimeHistogram, WorkerCtxLike, WorkerMetricsLocal, WorkerState};
 use rand_xorshift::XorShiftRng;
 
@@ -167,6 +168,8 @@ impl<T> fmt::Debug for Spawner<T> {
         f.debug_struct("Spawner").finish_non_exhaustive()
     }
 }
+
+impl<T, S> Access for WorkerCtx<T, S> {}
 
 impl<T, S> TaskCtx<T, S> for WorkerCtx<T, S> {
     #[inline]

@@ -1,6 +1,7 @@
 //! The page of a run: its picture is valid XML and shows what the trace has.
 
 use executor_core::TaskCtx;
+use executor_core::ports::Access;
 use roxmltree::{Document, Node};
 use sim::{Course, Event, Failure, Object, Op, ReplayLine, RunOptions, Scenario, Simulation, write_html};
 

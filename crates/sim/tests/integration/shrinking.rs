@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use executor_core::TaskCtx;
+use executor_core::ports::Access;
 use sim::{Ending, Failure, Faults, Oracle, ReplayLine, RunOptions, Scenario, Shrink, Simulation};
 
 /// Two of six tasks must not meet on one worker.

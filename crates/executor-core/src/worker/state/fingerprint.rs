@@ -1,12 +1,12 @@
-//! A worker's state between two tasks as a hash: see [`Rest`](crate::Rest).
+//! A worker's state between two tasks as a hash, for a search that meets states again.
 
 use std::hash::{Hash, Hasher};
 
 use super::WorkerState;
 
-impl<T: Hash, P> WorkerState<T, P> {
-    /// Hashes all that decides what the worker does next.
-    pub(crate) fn hash_state(&self, state: &mut impl Hasher) {
+/// Hashes all that decides what the worker does next, but not what it counts for its metrics.
+impl<T: Hash, P> Hash for WorkerState<T, P> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
         let Self {
             ports: _,
             worker,

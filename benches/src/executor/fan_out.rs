@@ -12,7 +12,8 @@ use std::time::Duration;
 use ::rayon::prelude::*;
 use crossbeam::channel;
 use crossbeam::utils::CachePadded;
-use executor_threaded::{Executor, ExecutorConfig, IdleAction, IdleHooks, IdleRound, TieredIdle};
+use executor_threaded::hooks::{IdleAction, IdleHooks, IdleRound, TieredIdle};
+use executor_threaded::{Executor, ExecutorConfig};
 
 use super::recursion::halved;
 use crate::THREADS;

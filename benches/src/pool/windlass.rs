@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use executor_threaded::{CoreAssigner, Executor, ExecutorConfig, Pin};
+use executor_threaded::affinity::CoreAssigner;
+use executor_threaded::{Executor, ExecutorConfig, Pin};
 
 use super::{Pool, Work};
 use crate::THREADS;

@@ -14,7 +14,8 @@
 use std::error::Error;
 use std::ops::Range;
 
-use executor_threaded::{AdaptiveYield, ExecutorConfig, WorkerCtx, YieldPolicy, for_host, scope};
+use executor_threaded::yield_policy::{AdaptiveYield, YieldPolicy};
+use executor_threaded::{ExecutorConfig, WorkerCtx, for_host, scope};
 
 enum Task {
     /// Search the records in this range.

@@ -23,7 +23,7 @@ static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 /// here, and threads beside them can do so too.
 ///
 /// ```
-/// use executor_threaded::CoreAssigner;
+/// use executor_threaded::affinity::CoreAssigner;
 ///
 /// let assigner = CoreAssigner::new();
 /// if let Some(lease) = assigner.next_core() {

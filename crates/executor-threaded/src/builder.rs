@@ -129,7 +129,8 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
     /// than one core for a worker is [`BuildError::Pin`].
     ///
     /// ```
-    /// use executor_threaded::{CoreAssigner, Executor};
+    /// use executor_threaded::affinity::CoreAssigner;
+    /// use executor_threaded::Executor;
     ///
     /// // All but the first core, which is the main thread's, if there are several.
     /// let cores = CoreAssigner::new().cores().to_vec();

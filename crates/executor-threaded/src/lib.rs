@@ -15,17 +15,19 @@
 //!
 //! - [`Executor`], [`scope`](scope()) and [`ExecutorHandle`] for owners and producers,
 //!   [`WorkerCtx`] for tasks
+//! - [`hooks`] and [`yield_policy`] for those who want to take part, [`affinity`] for cores
 //! - deques, parkers, atomics, threads and pinning, behind core's ports
 #![forbid(unsafe_code)]
 
-mod affinity;
+pub mod affinity;
 mod builder;
 mod chrome_trace;
 mod error;
 mod executor;
 mod handle;
+pub mod hooks;
 mod host;
-mod metrics;
+pub mod metrics;
 mod panic_handler;
 #[doc(hidden)]
 pub mod ports;
@@ -38,27 +40,21 @@ mod start;
 #[cfg(feature = "task-events")]
 mod task_events;
 mod worker;
-mod worker_id;
+pub mod worker_id;
 pub mod yield_policy;
 
-pub use affinity::{CoreAssigner, CoreError, CoreLease, default_pin_threads};
-pub use builder::{DefaultIdle, DefaultTrace, ExecutorBuilder};
-pub use chrome_trace::{ChromeHooks, ChromeTrace};
+pub use builder::ExecutorBuilder;
+pub use chrome_trace::ChromeTrace;
 pub use error::{Aborted, BuildError};
 pub use executor::Executor;
 pub use handle::ExecutorHandle;
 pub use host::{HostError, WORKERS_VARIABLE, for_host};
-pub use metrics::{Delays, MetricsSnapshot};
-pub use panic_handler::{DropPayload, HandleWith, HandlesPanics};
+pub use metrics::MetricsSnapshot;
 pub use scope::{ScopeReport, scope};
 pub use worker::{Spawner, WorkerCtx};
-pub use worker_id::{current_worker_id, set_current_worker_id};
-pub use yield_policy::{AdaptiveYield, AlwaysYield, EveryN, NeverYield, YieldPolicy};
+pub use worker_id::current_worker_id;
 
-pub use executor_core::{
-    ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, NoopTrace, OnPanic, Park,
-    Pin, PopSource, Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerMetricsLocal,
-};
+pub use executor_core::{ConfigError, ExecutorConfig, OnPanic, Pin, Rejected, TaskCtx};
 /// The trait of [`WorkerCtx::rng`](WorkerCtx#structfield.rng).
 pub use rand_core::Rng;
 pub use rand_xorshift::XorShiftRng;

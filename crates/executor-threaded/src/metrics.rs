@@ -7,9 +7,10 @@ mod delays;
 
 use std::fmt;
 
-use executor_core::{WorkerMetricsLocal, thousands, write_columns};
+use executor_core::{thousands, write_columns};
 
 pub use delays::Delays;
+pub use executor_core::WorkerMetricsLocal;
 
 /// The counters of an executor that has ended.
 ///

@@ -13,7 +13,8 @@
 //! example `long_task`.
 //!
 //! ```
-//! use executor_threaded::{EveryN, Executor, ExecutorConfig, YieldPolicy};
+//! use executor_threaded::yield_policy::{EveryN, YieldPolicy};
+//! use executor_threaded::{Executor, ExecutorConfig};
 //!
 //! /// Adds up the numbers from here on.
 //! struct Cursor {

@@ -8,7 +8,7 @@ use executor_core::{TimeHistogram, thousands};
 /// A summary of one kind of delay.
 ///
 /// ```
-/// let delays = executor_threaded::Delays::default();
+/// let delays = executor_threaded::metrics::Delays::default();
 /// assert_eq!(delays.to_string(), "no samples");
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

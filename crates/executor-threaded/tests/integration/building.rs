@@ -4,10 +4,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use executor_threaded::{
-    BuildError, CoreAssigner, CoreError, Executor, ExecutorConfig, ExecutorHandle, IdleAction, IdleHooks,
-    IdleRound, Park, Pin, for_host,
-};
+use executor_threaded::affinity::{CoreAssigner, CoreError};
+use executor_threaded::hooks::{IdleAction, IdleHooks, IdleRound, Park};
+use executor_threaded::{BuildError, Executor, ExecutorConfig, ExecutorHandle, Pin, for_host};
 
 use crate::support::{assert_no_thread_is_left, both_ways_of_parking, config};
 

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use executor_threaded::{
-    BuildError, ExecTraceEvent, Executor, ExecutorConfig, IdleAction, IdleHooks, IdleRound, OnPanic,
-    TraceHooks, current_worker_id,
-};
+use executor_threaded::hooks::{ExecTraceEvent, IdleAction, IdleHooks, IdleRound, TraceHooks};
+use executor_threaded::{BuildError, Executor, ExecutorConfig, OnPanic, current_worker_id};
 
 use crate::endings::assert_handed_back;
 use crate::support::{Door, Tally, assert_no_thread_is_left, both_ways_of_parking, config};

@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use executor_threaded::{
-    Executor, ExecutorConfig, Rng, TaskCtx, WorkerCtx, current_worker_id, set_current_worker_id,
-};
+use executor_threaded::worker_id::set_current_worker_id;
+use executor_threaded::{Executor, ExecutorConfig, Rng, TaskCtx, WorkerCtx, current_worker_id};
 
 use crate::support::{Door, both_ways_of_parking, config, wait_until};
 

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
-use executor_threaded::{ChromeTrace, ExecTraceEvent, Executor, ExecutorConfig, OnPanic, TraceHooks};
+use executor_threaded::hooks::{ExecTraceEvent, TraceHooks};
+use executor_threaded::{ChromeTrace, Executor, ExecutorConfig, OnPanic};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 

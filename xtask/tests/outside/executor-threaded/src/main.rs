@@ -9,11 +9,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use executor_threaded::{
-    Aborted, BuildError, ExecTraceEvent, Executor, ExecutorConfig, ExecutorHandle, IdleAction, IdleHooks,
-    IdleRound, MetricsSnapshot, Pin, PopSource, Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerCtx,
-    WorkerMetricsLocal, current_worker_id, for_host, set_current_worker_id,
-};
+use executor_threaded::hooks::{ExecTraceEvent, IdleAction, IdleHooks, IdleRound, PopSource, TieredIdle, TraceHooks};
+use executor_threaded::metrics::WorkerMetricsLocal;
+use executor_threaded::worker_id::set_current_worker_id;
+use executor_threaded::{Aborted, BuildError, Executor, ExecutorConfig, ExecutorHandle, MetricsSnapshot, Pin, Rejected, TaskCtx, WorkerCtx, current_worker_id, for_host};
 
 #[derive(Debug, Clone, PartialEq)]
 enum Task {

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -30,9 +31,7 @@ pub struct Job<T = ()> {
     pub table_name: Cow<'static, str>,
     /// Name in messages and logs.
     pub id: JobId,
-    /// Estimated work, in a unit that all jobs of an executor share, such as bytes to read. With 0
-    /// the number of slots that start with the job is used.
-    pub cost: u64,
+    cost: Option<NonZeroU64>,
     /// `None` means the default options. Boxed to keep a job inside an error small.
     terms: Option<Box<Terms>>,
     stages: StageGraph,
@@ -55,7 +54,7 @@ impl Job {
         JobBuilder {
             table_name: table_name.into(),
             id: None,
-            cost: 0,
+            cost: None,
             terms: Terms::default(),
             stages: StageGraph::default(),
             output: Making::Nothing(()),
@@ -175,6 +174,11 @@ impl<T> Job<T> {
         })
     }
 
+    /// Returns the estimated work that its builder was given.
+    pub fn cost(&self) -> Option<u64> {
+        self.cost.map(NonZeroU64::get)
+    }
+
     /// Returns the slots done and in all, of the stages that were started by hand.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
@@ -198,7 +202,7 @@ impl<T> Job<T> {
         let spec = JobSpec {
             table_name: self.table_name,
             id: self.id,
-            cost: self.cost,
+            cost: self.cost.map(NonZeroU64::get),
             terms: self.terms,
             stages: self.stages,
             output: self.output.maker().cloned(),
@@ -228,7 +232,7 @@ impl<T> Job<T> {
             by_hand: OnceLock::new(),
             table_name,
             id,
-            cost,
+            cost: cost.and_then(NonZeroU64::new),
             terms,
             stages,
             output,
@@ -329,7 +333,7 @@ impl<T> fmt::Debug for Job<T> {
 pub struct JobBuilder<T = ()> {
     table_name: Cow<'static, str>,
     id: Option<JobId>,
-    cost: u64,
+    cost: Option<NonZeroU64>,
     terms: Terms,
     stages: StageGraph,
     output: Making<T>,
@@ -439,9 +443,11 @@ impl<T> JobBuilder<T> {
         self
     }
 
-    /// Estimated work, in a unit that all jobs of an executor share. Default 0: unknown.
+    /// Estimated work, 1 or more, in a unit that all jobs of an executor share, such as bytes to
+    /// read. By default it is unknown, and the number of slots that start with the job stands for
+    /// it.
     pub fn cost(mut self, cost: u64) -> Self {
-        self.cost = cost;
+        self.cost = NonZeroU64::new(cost.max(1));
         self
     }
 

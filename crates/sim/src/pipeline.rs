@@ -77,7 +77,7 @@ pub(crate) struct Hub {
     membership: Membership,
     words: Cell<u32>,
     ledgers: Cell<u32>,
-    last_cost: Cell<Option<u64>>,
+    last_cost: Cell<Option<Option<u64>>>,
     pub(crate) oracle: RefCell<JobOracle>,
     slot_ns: SlotNs,
     claims: Option<Rc<RefCell<Vec<Claimed>>>>,

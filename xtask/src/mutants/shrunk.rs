@@ -15,9 +15,9 @@ use crate::workspace::Workspace;
 
 /// Seeds of a patch, failures shrunk of it, and the time that they may take.
 const SEEDS: &str = "300";
-const FAILURES: &str = "6";
+const FAILURES: &str = "3";
 
-const TIME: Duration = Duration::from_secs(300);
+const TIME: Duration = Duration::from_secs(900);
 
 #[derive(Debug, Clone, PartialEq)]
 struct Shrunk {

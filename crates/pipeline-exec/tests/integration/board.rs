@@ -119,7 +119,7 @@ fn a_job_is_off_the_board_between_two_stages_and_on_it_again_with_the_same_key()
 #[test]
 fn a_job_of_one_slot_waits_in_line_and_handles_without_a_job_are_cleared() {
     let plain = Plain::new(1, 1);
-    let submit = |name: &str| plain.submit(name, 0, Class::Normal, slots(1));
+    let submit = |name: &str| plain.submit(name, None, Class::Normal, slots(1));
     submit("first");
     submit("second");
     assert_eq!(
@@ -144,8 +144,8 @@ fn a_job_of_one_slot_waits_in_line_and_handles_without_a_job_are_cleared() {
 #[test]
 fn without_a_cost_the_number_of_slots_is_the_weight() {
     let plain = Plain::new(1, 1);
-    plain.submit("three", 0, Class::Normal, slots(3));
-    plain.submit("five", 0, Class::Normal, slots(5));
+    plain.submit("three", None, Class::Normal, slots(3));
+    plain.submit("five", None, Class::Normal, slots(5));
     plain.submit("four", 4, Class::Normal, slots(1));
     assert_eq!(plain.board(), ["five", "four", "three"]);
 }

@@ -117,7 +117,10 @@ fn shutdown_hands_back_what_never_started_in_the_order_of_submission() {
     let jobs = stopper.join().unwrap();
     assert_eq!(running.wait().unwrap_err().kind, JobErrorKind::Cancelled);
     assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), ids);
-    assert_eq!(jobs.iter().map(|job| job.cost).collect::<Vec<_>>(), [5, 9, 7]);
+    assert_eq!(
+        jobs.iter().map(|job| job.cost()).collect::<Vec<_>>(),
+        [Some(5), Some(9), Some(7)]
+    );
     assert!(stages.iter().all(|stage| stage.ran() == 0));
     let executor = PipelineExecutor::new(2).unwrap();
     for job in jobs {

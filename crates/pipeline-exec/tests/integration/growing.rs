@@ -458,7 +458,7 @@ fn an_old_job_that_waited_for_a_wake_gets_in_line_with_those_that_ran_meanwhile(
     );
     assert!(plain.main_runs_one(0));
     let stage = Counting::new(1_000);
-    plain.submit("runs", 0, Class::Batch, vec![stage.clone()]);
+    plain.submit("runs", None, Class::Batch, vec![stage.clone()]);
     for _ in 0..100 {
         assert!(plain.main_runs_one(0));
     }
@@ -492,7 +492,7 @@ fn a_job_whose_thread_had_no_core_for_a_while_is_as_young_as_its_turns_tell() {
         plain.spawn(&job, task(turn));
         assert!(plain.main_runs_one(0));
         let old = Counting::new(10);
-        plain.submit("old", 0, Class::Batch, vec![old.clone()]);
+        plain.submit("old", None, Class::Batch, vec![old.clone()]);
         assert!(plain.main_runs_one(0));
         let found = (turns.load(Ordering::Relaxed), old.ran() == 0);
         assert_eq!(found, if tells { (2, true) } else { (1, false) });
@@ -514,7 +514,7 @@ fn the_time_in_which_a_task_is_dropped_is_the_visits() {
     };
     plain.spawn(&job, task(turn));
     let other = Counting::new(2);
-    plain.submit("other", 0, Class::Normal, vec![other.clone()]);
+    plain.submit("other", None, Class::Normal, vec![other.clone()]);
     assert_eq!(plain.look(0), LookEnd::Again, "its quantum is over");
     assert_eq!(other.ran(), 0);
     assert_eq!(plain.now(), Duration::from_millis(5));

@@ -98,9 +98,9 @@ fn a_job_that_nobody_will_look_for_comes_back_and_leaves_no_look_out() {
 #[test]
 fn while_as_many_looks_are_out_as_there_may_be_nobody_is_asked_for_another() {
     let plain = Plain::new(1, 0);
-    plain.submit("first", 0, Class::Normal, vec![Counting::new(1)]);
+    plain.submit("first", None, Class::Normal, vec![Counting::new(1)]);
     plain.workers_leave.set(true);
-    plain.submit("second", 0, Class::Normal, vec![Counting::new(1)]);
+    plain.submit("second", None, Class::Normal, vec![Counting::new(1)]);
     assert_eq!(
         plain.singles(),
         ["first", "second"],
@@ -120,7 +120,7 @@ fn a_job_with_as_many_workers_as_it_may_have_is_passed_over() {
         }
     });
     let narrow = JobSpec {
-        cost: 9,
+        cost: Some(9),
         terms: at_most(1),
         ..spec("narrow", vec![Arc::new(stage)])
     };
@@ -195,7 +195,7 @@ fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
         plain.submit_spec(due(name, slots)).expect("there is room");
     }
     let heavy = JobSpec {
-        cost: 1_000,
+        cost: Some(1_000),
         terms: of_class(Class::Interactive),
         ..spec("heavy", timed(50))
     };

@@ -151,12 +151,12 @@ impl Plain {
     pub(crate) fn submit(
         &self,
         name: &str,
-        cost: u64,
+        cost: impl Into<Option<u64>>,
         class: Class,
         stages: Vec<Arc<dyn Stage>>,
     ) -> PlainJob {
         let job = self.submit_spec(JobSpec {
-            cost,
+            cost: cost.into(),
             terms: of_class(class),
             ..spec(name, stages)
         });

@@ -244,15 +244,12 @@ fn reserve_takes_the_heaviest_first_while_main_is_held() {
     let order = Arc::new(Mutex::new(Vec::new()));
     let tickets = [("B", 30), ("D", 10), ("A", 40), ("C", 20)].map(|(name, cost)| {
         let order = order.clone();
-        let mut job = Job::from_steps(
-            name,
-            vec![step(move |cx| {
-                assert_eq!(cx.role(), Role::Reserve);
-                order.lock().unwrap().push(name);
-                Ok(())
-            })],
-        );
-        job.cost = cost;
+        let one = step(move |cx| {
+            assert_eq!(cx.role(), Role::Reserve);
+            order.lock().unwrap().push(name);
+            Ok(())
+        });
+        let job = Job::builder(name).cost(cost).stage(steps(vec![one])).build();
         executor.submit(job).unwrap()
     });
     reserve_gate.open();

@@ -232,7 +232,7 @@ fn plain(workers: usize) -> Rc<Plain> {
 }
 
 fn submit_does(plain: &Plain, name: &str, does: fn(&Plain, usize)) {
-    plain.submit(name, 0, Class::Normal, vec![Arc::new(Does(1, does))]);
+    plain.submit(name, None, Class::Normal, vec![Arc::new(Does(1, does))]);
 }
 
 fn look_until_over(plain: &Plain, worker: usize) {
@@ -254,7 +254,7 @@ fn a_spare_thread_sleeps_until_the_turns_are_two_quanta_old_and_then_serves_one_
             submit_does(plain, "a", |plain, _slot| submit_does(plain, "d", |_, _| {}));
             let young = || -> Vec<Arc<dyn Stage>> { vec![Counting::new(3)] };
             for name in ["b", "c"] {
-                plain.submit(name, 0, Class::Normal, young());
+                plain.submit(name, None, Class::Normal, young());
             }
             assert_eq!(*plain.spares_woken.borrow(), [0], "it is told once");
             plain.run_spare(0);
@@ -281,7 +281,7 @@ fn a_spare_thread_that_leaves_young_work_waiting_has_another_told_which_stands_i
                 assert_eq!(plain.ran.get(), 5);
                 assert_eq!(plain.now(), 4 * QUANTUM);
             });
-            plain.submit("young", 0, Class::Normal, vec![Counting::new(5)]);
+            plain.submit("young", None, Class::Normal, vec![Counting::new(5)]);
             plain.run_spare(0);
         });
         look_until_over(plain, 1);
@@ -299,7 +299,7 @@ fn a_worker_that_goes_into_a_job_and_leaves_young_work_waiting_has_a_spare_threa
     look_until_over(&plain, 0);
     let first = Does(3, |plain, slot| match slot {
         0 => {
-            plain.submit("old", 0, Class::Batch, vec![Counting::new(1)]);
+            plain.submit("old", None, Class::Batch, vec![Counting::new(1)]);
             assert!(plain.spares_woken.borrow().is_empty(), "a worker is idle");
             look_until_over(plain, 1);
         }
@@ -328,7 +328,7 @@ fn a_worker_that_drops_what_a_user_gave_for_long_is_stood_in_for() {
     impl Drop for Gives {
         fn drop(&mut self) {
             Does(1, |plain, _slot| {
-                plain.submit("young", 0, Class::Normal, vec![Counting::new(3)]);
+                plain.submit("young", None, Class::Normal, vec![Counting::new(3)]);
                 plain.run_spare(0);
                 assert_eq!(plain.ran.get(), 4);
             })
@@ -339,7 +339,7 @@ fn a_worker_that_drops_what_a_user_gave_for_long_is_stood_in_for() {
     let plain = plain(1);
     plain.submit(
         "gives",
-        0,
+        None,
         Class::Normal,
         vec![Arc::new(Gives(Does(1, |_, _| {})))],
     );

@@ -139,7 +139,12 @@ fn a_reserve_worker_takes_a_young_job_before_an_old_one_that_is_heavier() {
     let plain = executor(1, 1);
     submit_old(&plain, takes_a_slot);
     submit_young(&plain);
-    plain.submit("single", 0, Class::Normal, vec![Arc::new(Does(1, takes_a_slot))]);
+    plain.submit(
+        "single",
+        None,
+        Class::Normal,
+        vec![Arc::new(Does(1, takes_a_slot))],
+    );
     for _ in 0..4 {
         assert!(plain.reserve_runs_one(1));
     }

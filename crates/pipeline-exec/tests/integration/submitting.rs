@@ -50,7 +50,7 @@ fn a_full_executor_gives_the_job_back_and_takes_it_when_there_is_room() {
     let SubmitError::Full(job) = error else {
         panic!("{error}")
     };
-    assert_eq!((job.id.as_str(), job.cost), (id.as_str(), 7));
+    assert_eq!((job.id.as_str(), job.cost()), (id.as_str(), Some(7)));
     gate.open();
     for ticket in tickets {
         ticket.wait().unwrap();

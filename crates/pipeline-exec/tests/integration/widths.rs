@@ -13,7 +13,7 @@ const QUANTUM: Duration = Duration::from_millis(2);
 fn submit(plain: &Plain, slots: usize, does: fn(&Plain, usize)) -> PlainJob {
     plain.submit(
         "job",
-        0,
+        None,
         Class::Normal,
         vec![Arc::new(Does(slots, does)) as Arc<dyn Stage>],
     )
@@ -58,7 +58,7 @@ fn slots_that_become_a_thousand_times_longer_hold_a_worker_no_longer_than_its_vi
     for class in [Class::Normal, Class::Batch] {
         let plain = Plain::with_quantum(2, 0, QUANTUM).under_test();
         let stage = |slots, does| vec![Arc::new(Does(slots, does)) as Arc<dyn Stage>];
-        let job = plain.submit("job", 0, class, stage(2_500, sudden));
+        let job = plain.submit("job", None, class, stage(2_500, sudden));
         let other = plain.submit("other", 1, class, stage(3_000, microsecond));
         let old = |job: &PlainJob| job.state.service(&*plain) >= plain.shared().young_tag();
         let over = |job: &PlainJob| matches!(plain.status(job), JobStatus::Completed);

@@ -152,7 +152,7 @@ impl Stage for Nests {
         let spec = JobSpec {
             table_name: "".into(),
             id: JobId::new(1),
-            cost: 2,
+            cost: Some(2),
             terms: None,
             stages: vec![self.inner.clone() as Arc<dyn Stage>].into(),
             output: None,

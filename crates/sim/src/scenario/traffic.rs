@@ -351,7 +351,7 @@ impl Traffic {
         work::job(
             Kind::Short,
             self.short_slots as usize,
-            0,
+            None,
             self.breaks(dice, self.short_slots),
         )
     }
@@ -361,7 +361,7 @@ impl Traffic {
         work::job(
             Kind::Heavy,
             self.heavy_slots as usize,
-            cost,
+            Some(cost),
             self.breaks(dice, self.heavy_slots),
         )
     }
@@ -370,7 +370,7 @@ impl Traffic {
     fn middle(&self, workers: usize) -> JobSpec {
         let slots = (self.length_ns / self.heavy_slot_ns.max(1)).saturating_add(MIDDLE_SLOTS_SPARE);
         let slots = slots.saturating_mul(workers as u64);
-        work::job(Kind::Middle, slots as usize, self.weight() / 2, None)
+        work::job(Kind::Middle, slots as usize, Some(self.weight() / 2), None)
     }
 
     /// The least weight of a heavy job: 1 a microsecond, and more than a short job's, its number of

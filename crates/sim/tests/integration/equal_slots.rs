@@ -19,9 +19,9 @@ impl Stage for Slots {
     }
 }
 
-pub(crate) fn job(name: &str, cost: u64, slots: usize) -> JobSpec {
+pub(crate) fn job(name: &str, cost: impl Into<Option<u64>>, slots: usize) -> JobSpec {
     JobSpec {
-        cost,
+        cost: cost.into(),
         ..job_of_stages(name, &[slots])
     }
 }

@@ -15,7 +15,7 @@ fn takes_ns(workers: usize, slots: usize, slot_ns: u64) -> u64 {
         .strategy(StrategyKind::Earliest)
         .begin_ns(1_000_000);
     let config = executor(workers, Duration::from_millis(2));
-    let run = simulation.run_job(config, job("equal", 0, slots), move |_stage, _slot| slot_ns);
+    let run = simulation.run_job(config, job("equal", None, slots), move |_stage, _slot| slot_ns);
     let summary = run.unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(summary.profile.work_ns, slots as u64 * slot_ns);
     summary.profile.elapsed_ns

@@ -88,7 +88,7 @@ fn old(job: JobSpec) -> JobSpec {
 
 /// The steps of each round of a single job's run, by any worker.
 fn steps_by_round(workers: usize, steps: usize) -> Vec<String> {
-    let rounds = rounds(workers, &[job("A", 0, steps)]);
+    let rounds = rounds(workers, &[job("A", None, steps)]);
     let sorted = |(main, reserve): &Round| {
         let mut steps: Vec<&str> = main.iter().chain(reserve).map(String::as_str).collect();
         steps.sort_unstable();
@@ -109,7 +109,7 @@ fn ten_steps_are_claimed_in_their_order_by_four_workers() {
 
 #[test]
 fn four_steps_are_claimed_in_turn_by_a_main_and_a_reserve_worker() {
-    let states = told(2, &[old(job("A", 0, 4))], &[("A", 4)]);
+    let states = told(2, &[old(job("A", None, 4))], &[("A", 4)]);
     // The reserve worker is woken first.
     assert_eq!(states, ["A4: A1 | A0", "A2: A3 | A2", ":"]);
 }
@@ -124,7 +124,7 @@ fn four_steps_whose_first_and_last_stand_alone_take_three_rounds_of_two_workers(
 
 #[test]
 fn ten_steps_are_shared_evenly_by_one_main_and_one_reserve_worker() {
-    let states = told(2, &[old(job("A", 0, 10))], &[("A", 10)]);
+    let states = told(2, &[old(job("A", None, 10))], &[("A", 10)]);
     let expected = [
         "A10: A1 | A0",
         "A8: A3 | A2",

@@ -82,7 +82,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         env.change(&state.ledger, |ledger| ledger.close(CloseReason::Failed));
     });
     let has_slots = state.claims.is_claimable(env);
-    let is_single = is_young && state.is_solo() && !state.has_stated_cost();
+    let is_single = is_young && state.is_solo() && state.stated_cost().is_none();
     let body = Arc::new(body);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
         Ok(index) => index,

@@ -65,7 +65,7 @@ impl<W, P> JobBody<W, P> {
         let spec = JobSpec {
             table_name: self.table_name,
             id: *state.id(),
-            cost: state.cost(),
+            cost: state.stated_cost(),
             terms: self.terms,
             stages: self.stages,
             output: self.output,
@@ -79,7 +79,7 @@ impl<W, P> JobBody<W, P> {
         JobSpec {
             table_name: self.table_name.clone(),
             id: *state.id(),
-            cost: if state.has_stated_cost() { state.cost() } else { 0 },
+            cost: state.stated_cost(),
             terms: self.terms.clone(),
             stages: self.stages.clone(),
             output: self.output.clone(),

@@ -16,8 +16,8 @@ pub struct JobSpec {
     pub table_name: Cow<'static, str>,
     /// The job's name, for people and logs.
     pub id: JobId,
-    /// Estimated work; 0 if unknown. See [`Job::cost`](crate::Job::cost).
-    pub cost: u64,
+    /// Estimated work, if it is known. See [`JobBuilder::cost`](crate::JobBuilder::cost).
+    pub cost: Option<u64>,
     /// The job's options; `None` means the defaults. Boxed to keep the many jobs without options
     /// small.
     pub terms: Option<Box<Terms>>,
@@ -63,7 +63,7 @@ impl JobSpec {
         Self {
             table_name: table_name.into(),
             id,
-            cost: 0,
+            cost: None,
             terms: None,
             stages,
             output: None,

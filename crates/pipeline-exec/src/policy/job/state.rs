@@ -42,9 +42,7 @@ pub struct JobState<W, P> {
     pub(crate) grows: bool,
     /// Number of workers invited since stages last started.
     invited: W,
-    cost: u64,
-    /// `false` if the cost is the number of slots.
-    cost_is_stated: bool,
+    cost: Cost,
     seq: usize,
     id: JobId,
     outer: Option<Arc<Self>>,
@@ -79,8 +77,7 @@ impl<W, P> JobState<W, P> {
             begun,
             grows: spec.stages.grows(),
             invited: word(0),
-            cost: spec.cost,
-            cost_is_stated: spec.cost > 0,
+            cost: spec.cost.map_or(Cost::Slots(0), Cost::Stated),
             seq: 0,
             id: spec.id,
             outer: None,
@@ -91,8 +88,8 @@ impl<W, P> JobState<W, P> {
 
     pub(super) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, deadline: Option<Duration>) {
         self.seq = seq;
-        if self.cost == 0 {
-            self.cost = slots as u64;
+        if let Cost::Slots(cost) = &mut self.cost {
+            *cost = slots as u64;
         }
         self.submitted_ns = now_ns;
         self.deadline_ns = deadline.map(|deadline| now_ns.saturating_add(nanos(deadline)));
@@ -161,15 +158,13 @@ impl<W, P> JobState<W, P> {
 
     /// Returns the estimated work, as in the job's key.
     pub fn cost(&self) -> u64 {
-        self.cost
+        match self.cost {
+            Cost::Stated(units) | Cost::Slots(units) => units,
+        }
     }
 
     pub(crate) fn cost_kind(&self) -> Cost {
-        if self.cost_is_stated {
-            Cost::Stated(self.cost)
-        } else {
-            Cost::Slots(self.cost)
-        }
+        self.cost
     }
 
     /// The job's name.
@@ -177,8 +172,11 @@ impl<W, P> JobState<W, P> {
         &self.id
     }
 
-    pub(crate) fn has_stated_cost(&self) -> bool {
-        self.cost_is_stated
+    pub(crate) fn stated_cost(&self) -> Option<u64> {
+        match self.cost {
+            Cost::Stated(units) => Some(units),
+            Cost::Slots(_) => None,
+        }
     }
 
     /// How urgent the job is.

@@ -228,7 +228,7 @@ impl Scene {
         terms: Terms,
     ) -> Option<(Arc<State>, JobHandle)> {
         self.submit_as(JobSpec {
-            cost,
+            cost: Some(cost),
             terms: terms.boxed(),
             ..JobSpec::new("", JobId::new(0), stages.into())
         })

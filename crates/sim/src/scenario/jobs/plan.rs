@@ -81,8 +81,8 @@ impl Plan {
         JobSpec {
             table_name: "planned".into(),
             id: JobId::new(n as u64),
-            // Few costs, so that ties are common. 0 stands for the number of slots.
-            cost: [0, 1, 5, 5, 9][dice.below(5)],
+            // Few costs, so that ties are common.
+            cost: [None, Some(1), Some(5), Some(5), Some(9)][dice.below(5)],
             terms: Terms {
                 class: [Class::Interactive, Class::Normal, Class::Normal, Class::Batch][dice.below(4)],
                 deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
@@ -167,7 +167,7 @@ impl Plan {
         let spec = JobSpec {
             table_name: "inner".into(),
             id: JobId::new(depth as u64),
-            cost: [0, 1, 5][dice.below(3)],
+            cost: [None, Some(1), Some(5)][dice.below(3)],
             terms: Terms {
                 workers_max: [usize::MAX, usize::MAX, 1][dice.below(3)],
                 ..Terms::default()

@@ -15,7 +15,7 @@ struct Work {
     breaks: Option<(usize, bool)>,
 }
 
-pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bool)>) -> JobSpec {
+pub(super) fn job(kind: Kind, slots: usize, cost: Option<u64>, breaks: Option<(usize, bool)>) -> JobSpec {
     let stages = StageGraph::from(vec![Arc::new(Work { slots, breaks }) as Arc<dyn Stage>]);
     JobSpec {
         cost,

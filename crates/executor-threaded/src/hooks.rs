@@ -1,0 +1,13 @@
+//! Where a user takes part: what an idle worker does, which events a worker reports, what becomes of
+//! a panic.
+//!
+//! [`ExecutorBuilder`](crate::ExecutorBuilder) takes them. Each is a type parameter, so hooks that do
+//! nothing cost nothing.
+
+pub use crate::builder::{DefaultIdle, DefaultTrace};
+pub use crate::chrome_trace::ChromeHooks;
+pub use crate::panic_handler::{DropPayload, HandleWith, HandlesPanics};
+
+pub use executor_core::{
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, NoopTrace, Park, PopSource, TieredIdle, TraceHooks,
+};

@@ -395,12 +395,11 @@ impl<T> JobBuilder<T> {
         self
     }
 
-    /// Adds a stage that starts when the stages numbered `before` are finished; without any, it
-    /// starts with the job. Stages are numbered from 0 in the order of adding.
+    /// Sets the stages and their order, in place of those added so far.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
-    /// use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
+    /// use pipeline_exec::{Job, PipelineExecutor, Stage, StageGraph, StepCx, StepError};
     ///
     /// /// Says its name.
     /// struct Says(&'static str, Arc<Mutex<Vec<&'static str>>>);
@@ -415,25 +414,19 @@ impl<T> JobBuilder<T> {
     ///
     /// let said = Arc::default();
     /// let says = |name| Arc::new(Says(name, Arc::clone(&said)));
-    /// let diamond = Job::builder("orders")
-    ///     .stage(says("read")) // 0
-    ///     .stage_after(&[0], says("sum by price")) // 1
-    ///     .stage_after(&[0], says("sum by city")) // 2, beside 1
-    ///     .stage(says("compare")) // 3: after 1 and 2, which nothing follows yet
-    ///     .build();
-    /// PipelineExecutor::new(2)?.submit(diamond)?.wait()?;
+    /// let mut diamond = StageGraph::default();
+    /// let read = diamond.then(says("read"));
+    /// diamond.after(&[read], says("sum by price"));
+    /// diamond.after(&[read], says("sum by city"));
+    /// diamond.then(says("compare"));
+    /// PipelineExecutor::new(2)?.submit(Job::builder("orders").stages(diamond).build())?.wait()?;
     /// let said = said.lock().unwrap();
     /// assert_eq!((said[0], said[3]), ("read", "compare"));
     /// assert!(said[1..3].contains(&"sum by price") && said[1..3].contains(&"sum by city"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If `before` repeats a number, or contains the number of no earlier stage. So stages form no
-    /// circle.
-    pub fn stage_after(mut self, before: &[usize], stage: Arc<dyn Stage>) -> Self {
-        self.stages.after(before, stage);
+    pub fn stages(mut self, stages: StageGraph) -> Self {
+        self.stages = stages;
         self
     }
 

@@ -4,7 +4,7 @@
 //! | for | use |
 //! |---|---|
 //! | independent steps | [`Job::from_steps`]; [`steps`] as a stage |
-//! | stages in a row or a graph | [`JobBuilder::stage`], [`JobBuilder::stage_after`] |
+//! | stages in a row or a graph | [`JobBuilder::stage`], [`JobBuilder::stages`] |
 //! | a result | [`JobBuilder::output`], in [`JobReport::output`] |
 //! | options | [`JobBuilder`]: class, cost, deadline, workers |
 //! | submission | [`PipelineExecutor`]: at once, blocking or async |
@@ -19,7 +19,7 @@
 //! A graph of stages: two sides are read at the same time, then joined.
 //!
 //! ```
-//! use pipeline_exec::{Class, Job, PipelineExecutor, Stage, StepCx, StepError};
+//! use pipeline_exec::{Class, Job, PipelineExecutor, Stage, StageGraph, StepCx, StepError};
 //! use std::sync::{Arc, Mutex};
 //! use std::time::Duration;
 //!
@@ -36,10 +36,11 @@
 //!
 //! let said = Arc::new(Mutex::default());
 //! let say = |what| Arc::new(Say(what, Arc::clone(&said)));
+//! let mut stages = StageGraph::default();
+//! let (left, right) = (stages.after(&[], say("left")), stages.after(&[], say("right")));
+//! stages.after(&[left, right], say("join"));
 //! let job = Job::builder("orders")
-//!     .stage_after(&[], say("left"))         // stage 0
-//!     .stage_after(&[], say("right"))        // stage 1, beside it
-//!     .stage_after(&[0, 1], say("join"))
+//!     .stages(stages)
 //!     .class(Class::Interactive)
 //!     .deadline(Duration::from_secs(60))
 //!     .output({
@@ -100,7 +101,7 @@ pub use policy::{Class, JobStatus, Terms};
 pub use report::{JobReport, StageProgress};
 pub use split::split_threads;
 pub use stage::{PipelineStep, Stage, step, steps};
-pub use stage_graph::StageGraph;
+pub use stage_graph::{StageGraph, StageId};
 pub use step_cx::{Role, StepCx};
 pub use submit_error::SubmitError;
 pub use ticket::{JobControl, JobTicket};

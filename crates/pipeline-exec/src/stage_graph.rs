@@ -28,12 +28,24 @@ use crate::step_cx::StepCx;
 /// let by_price = diamond.after(&[read], Arc::new(Nothing));
 /// let by_city = diamond.after(&[read], Arc::new(Nothing));
 /// let both = diamond.then(Arc::new(Nothing));
-/// assert_eq!(diamond.followers(read), [by_price, by_city]);
-/// assert_eq!(diamond.before(both), [by_price, by_city]);
+/// assert_eq!(diamond.followers(read.number()), [by_price.number(), by_city.number()]);
+/// assert_eq!(diamond.before(both.number()), [by_price.number(), by_city.number()]);
 /// ```
 #[derive(Clone, Default)]
 pub struct StageGraph {
     nodes: Nodes,
+}
+
+/// A stage of the [`StageGraph`] that returned it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StageId(usize);
+
+impl StageId {
+    /// The stage's number in the order of adding, from 0.
+    #[must_use]
+    pub fn number(self) -> usize {
+        self.0
+    }
 }
 
 #[derive(Clone)]
@@ -85,24 +97,25 @@ impl StageGraph {
         matches!(self.nodes, Nodes::Step(_))
     }
 
-    /// Adds a stage after all stages without a follower, and returns its number.
-    pub fn then(&mut self, stage: Arc<dyn Stage>) -> usize {
+    /// Adds a stage after all stages without a follower.
+    pub fn then(&mut self, stage: Arc<dyn Stage>) -> StageId {
         let ends = (0..self.len()).filter(|&number| self.followers(number).is_empty());
-        let ends: Vec<usize> = ends.collect();
+        let ends: Vec<StageId> = ends.map(StageId).collect();
         self.after(&ends, stage)
     }
 
-    /// Adds a stage after those numbered `before`, if any, and returns its number.
+    /// Adds a stage after those in `before`; without any, it starts with the job.
     ///
     /// # Panics
     ///
-    /// If `before` repeats a number, or contains the number of no earlier stage.
-    pub fn after(&mut self, before: &[usize], stage: Arc<dyn Stage>) -> usize {
+    /// If `before` repeats a stage, or contains none of this graph.
+    pub fn after(&mut self, before: &[StageId], stage: Arc<dyn Stage>) -> StageId {
         let number = self.len();
         if number == 0 && before.is_empty() {
             self.nodes = Nodes::One(stage);
-            return number;
+            return StageId(number);
         }
+        let before: Box<[usize]> = before.iter().map(|id| id.number()).collect();
         let nodes = self.several();
         for (place, &earlier) in before.iter().enumerate() {
             assert!(
@@ -117,10 +130,10 @@ impl StageGraph {
         }
         nodes.push(Node {
             stage,
-            before: before.into(),
+            before,
             followers: Vec::new(),
         });
-        number
+        StageId(number)
     }
 
     fn several(&mut self) -> &mut Vec<Node> {
@@ -235,9 +248,8 @@ impl Stage for TasksStage {
 impl From<Vec<Arc<dyn Stage>>> for StageGraph {
     fn from(stages: Vec<Arc<dyn Stage>>) -> Self {
         let mut graph = Self::default();
-        for (number, stage) in stages.into_iter().enumerate() {
-            let before = number.checked_sub(1);
-            graph.after(before.as_slice(), stage);
+        for stage in stages {
+            graph.then(stage);
         }
         graph
     }

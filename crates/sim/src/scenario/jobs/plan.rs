@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pipeline_exec::policy::{self, Class, JobSpec, Terms};
-use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
+use pipeline_exec::{JobId, Stage, StageGraph, StageId, StepCx, StepError};
 
 use super::grown::GrownPlan;
 use super::{Handed, Jobs};
@@ -95,20 +95,21 @@ impl Plan {
     }
 
     fn graph(&self, dice: &mut Dice, job: usize, jobs: &Jobs) -> StageGraph {
-        let mut graph = StageGraph::default();
+        let (mut graph, mut ids) = (StageGraph::default(), Vec::new());
         let shape = [Shape::Chain, Shape::Fan, Shape::Fan, Shape::Any][dice.below(4)];
         for stage in 0..1 + dice.below(jobs.stages as usize) {
             let added = self.stage(dice, job, stage, jobs);
-            match shape {
+            let id = match shape {
                 Shape::Chain => graph.then(added),
                 // The second and the third are parallel, and the next waits for both.
-                Shape::Fan if stage == 1 || stage == 2 => graph.after(&[0], added),
+                Shape::Fan if stage == 1 || stage == 2 => graph.after(&ids[..1], added),
                 Shape::Fan => graph.then(added),
                 Shape::Any => {
-                    let before: Vec<usize> = (0..stage).filter(|_| dice.below(3) == 0).collect();
+                    let before: Vec<StageId> = ids.iter().copied().filter(|_| dice.below(3) == 0).collect();
                     graph.after(&before, added)
                 }
             };
+            ids.push(id);
         }
         graph
     }

@@ -7,7 +7,6 @@ mod exec;
 mod expr;
 mod filter;
 mod group_by;
-mod lock;
 mod memory;
 mod partition;
 mod plan;

@@ -8,10 +8,11 @@
 //! inherits the mask of the thread that starts it, so an executor that is built on a pinned worker
 //! shares that worker's core.
 
+use crate::lock;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use core_affinity::CoreId;
 use executor_core::Pin;
@@ -279,7 +280,7 @@ fn keep_current_thread_among(cores: &[usize]) -> bool {
 
 fn taken() -> MutexGuard<'static, BTreeSet<usize>> {
     // Code under the lock cannot leave the set half changed.
-    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&TAKEN)
 }
 
 /// Cores that the calling thread may use.

@@ -8,9 +8,10 @@
 //!   worker 1    ▕ task            ▏▕ parked ▏▕ task ▏    ✕ exit
 //! ```
 
+use crate::lock;
 use std::fmt::{self, Display};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use executor_core::{
@@ -146,7 +147,7 @@ impl<N: Copy> ChromeTrace<N> {
 
     fn recorded(&self) -> MutexGuard<'_, Recorded<N>> {
         // Code under the lock cannot leave it half changed.
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.recorded)
     }
 }
 

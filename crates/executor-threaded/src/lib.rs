@@ -27,6 +27,7 @@ mod executor;
 mod handle;
 pub mod hooks;
 mod host;
+mod lock;
 pub mod metrics;
 mod panic_handler;
 #[doc(hidden)]
@@ -49,6 +50,8 @@ pub use error::{Aborted, BuildError};
 pub use executor::Executor;
 pub use handle::ExecutorHandle;
 pub use host::{HostError, WORKERS_VARIABLE, for_host};
+#[doc(hidden)]
+pub use lock::lock;
 pub use metrics::MetricsSnapshot;
 pub use scope::{ScopeReport, scope};
 pub use worker::{Spawner, WorkerCtx};

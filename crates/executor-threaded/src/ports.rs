@@ -8,11 +8,12 @@ mod events;
 mod parking;
 mod queues;
 
+use crate::lock;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crossbeam::sync::{Parker, Unparker};
@@ -133,7 +134,7 @@ impl<T, M: Memory> Shared<T, M> {
     }
 
     pub fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
-        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.panic).take()
     }
 
     pub(crate) fn wakes_external(&self) -> u64 {
@@ -217,7 +218,7 @@ impl<T, M: Memory> ProducerPorts<T> for ThreadPorts<T, M> {
 
 impl<T, M: Memory> Faults for Shared<T, M> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = lock(&self.panic);
         let later = if first.is_none() {
             first.replace(payload)
         } else {

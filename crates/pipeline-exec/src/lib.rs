@@ -107,3 +107,5 @@ pub use submit_error::SubmitError;
 pub use ticket::{JobControl, JobTicket};
 
 pub use executor_threaded::Pin;
+#[doc(hidden)]
+pub use executor_threaded::lock;

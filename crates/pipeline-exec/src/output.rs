@@ -11,7 +11,9 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use executor_threaded::lock;
 
 use crate::error::StepError;
 use crate::step_cx::StepCx;
@@ -51,10 +53,7 @@ impl JobOutput {
         let into = Arc::clone(&cell);
         let make = move |cx: &StepCx<'_>| {
             let output = make(cx)?;
-            let before = into
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .replace(output);
+            let before = lock(&into).replace(output);
             // The drop is the user's code, so it runs outside the lock.
             drop(before);
             Ok(())
@@ -114,7 +113,7 @@ impl<T> Place<T> {
         match self {
             Self::Given(output) => output,
             Self::Cell(cell) => {
-                let output = cell.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let output = lock(&cell).take();
                 output.expect("a job completes after its output was made")
             }
         }

@@ -11,8 +11,9 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use executor_threaded::lock;
 use tracing::span::EnteredSpan;
 use tracing::{Level, Span, debug_span, field, info_span};
 
@@ -149,7 +150,7 @@ impl Open {
     }
 
     fn change<R>(&self, number: usize, change: impl FnOnce(&mut StageSpan) -> R) -> R {
-        change(&mut self.stages[number].lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut lock(&self.stages[number]))
     }
 }
 

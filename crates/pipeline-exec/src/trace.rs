@@ -6,11 +6,12 @@ mod entry;
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow, nanos};
+use executor_threaded::lock;
 
 pub use drawing::{JobLane, JobNames};
 pub use entry::JobEntry;
@@ -218,9 +219,4 @@ impl fmt::Debug for PipelineTrace {
             .field("entries_max", &self.entries_max)
             .finish_non_exhaustive()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Code under these locks leaves nothing half changed.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,9 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
+use executor_threaded::lock;
 use tokio::task::AbortHandle;
-
-use crate::lock::lock;
 
 #[derive(Debug, Default)]
 pub(crate) struct Gate {

@@ -33,7 +33,6 @@ mod cpu;
 mod error;
 mod gate;
 mod inner;
-mod lock;
 mod maintenance;
 mod mixed;
 mod moment;

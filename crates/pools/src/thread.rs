@@ -6,11 +6,11 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use executor_threaded::lock;
 use pipeline_exec::on_worker_thread;
 use tokio::runtime::Handle;
 
 use crate::error::{MixedError, PoolKind, WrongPool};
-use crate::lock::lock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {

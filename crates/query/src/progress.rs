@@ -1,9 +1,9 @@
 //! How far work is: what it does, slots done, slots in all.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use pipeline_exec::JobControl;
+use pipeline_exec::{JobControl, lock};
 
 /// A view of work that another thread runs. Clones show the same work.
 ///
@@ -37,14 +37,14 @@ impl Progress {
     /// What is done, and with which table: `reading trips`. Empty before work begins.
     #[must_use]
     pub fn activity(&self) -> String {
-        self.lock().activity.clone()
+        lock(&self.state).activity.clone()
     }
 
     /// Slots done and slots in all, as far as both are known.
     #[must_use]
     pub fn slots(&self) -> (usize, usize) {
         let (mut done, expected, running) = {
-            let state = self.lock();
+            let state = lock(&self.state);
             (state.done, state.expected, state.running.clone())
         };
         let mut total = done;
@@ -58,7 +58,7 @@ impl Progress {
 
     /// Starts from zero, for the next activity.
     pub(crate) fn begin(&self, activity: String) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.activity = activity;
         state.done = 0;
         state.expected = 0;
@@ -66,21 +66,16 @@ impl Progress {
 
     /// Says how many slots all jobs have, later ones included.
     pub(crate) fn expect(&self, slots: usize) {
-        self.lock().expected = slots;
+        lock(&self.state).expected = slots;
     }
 
     /// Adds a job until the returned guard is dropped.
     pub(crate) fn add(&self, job: JobControl) -> Counted {
-        self.lock().running.push(job.clone());
+        lock(&self.state).running.push(job.clone());
         Counted {
             progress: self.clone(),
             job,
         }
-    }
-
-    /// No statement under the lock leaves the state half changed.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,7 +98,7 @@ pub(crate) struct Counted {
 impl Drop for Counted {
     fn drop(&mut self) {
         let (done, _) = self.job.progress();
-        let mut state = self.progress.lock();
+        let mut state = lock(&self.progress.state);
         state
             .running
             .retain(|running| running.handle() != self.job.handle());

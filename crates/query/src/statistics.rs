@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use pipeline_exec::{JobReport, Stage, StepCx, StepError};
+use pipeline_exec::{JobReport, Stage, StepCx, StepError, lock};
 
 /// The work of one worker in one job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,12 +110,7 @@ impl Metered {
 
     /// The tallies so far, by worker.
     pub(crate) fn workers(&self) -> Vec<WorkerShare> {
-        self.shares
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .values()
-            .cloned()
-            .collect()
+        lock(&self.shares).values().cloned().collect()
     }
 }
 
@@ -133,7 +128,7 @@ impl Stage for Metered {
         let outcome = self.stage.run(slot, cx);
         let busy = start.elapsed();
         let worker = cx.worker_id();
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shares = lock(&self.shares);
         let share = shares.entry(worker).or_insert(WorkerShare {
             worker,
             slots: 0,

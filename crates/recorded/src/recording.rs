@@ -1,11 +1,12 @@
 //! What the parties of a recorded run share.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use executor_core::ExecutorConfig;
 use executor_core::ports::Native;
+use executor_threaded::lock;
 use executor_threaded::ports::{Shared, ThreadPorts};
 
 use crate::log::Log;
@@ -60,6 +61,6 @@ impl<T> Run<T> {
     }
 
     pub(crate) fn hand_over(&self, log: Log) {
-        self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(log);
+        lock(&self.logs).push(log);
     }
 }

@@ -22,9 +22,10 @@ pub(crate) mod watch;
 use std::error::Error;
 use std::fmt;
 use std::panic::Location;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use datafusion_common_runtime::{JoinSetTracer, set_join_set_tracer};
+use pipeline_exec::lock;
 use pools::AsyncJob;
 
 use self::proxy::{Output, Proxy, Spawned};
@@ -41,7 +42,7 @@ pub(crate) fn install(
     around: Option<Box<dyn JoinSetTracer>>,
     at: &'static Location<'static>,
 ) -> Result<(), HookTaken> {
-    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut installed = lock(&INSTALLED);
     match *installed {
         Some(_) if around.is_none() => return Ok(()),
         Some(at) => return Err(HookTaken::ByWindlass { at }),

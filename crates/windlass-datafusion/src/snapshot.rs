@@ -1,9 +1,10 @@
 //! The open jobs of a [`Windlass`](crate::Windlass).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use pipeline_exec::lock;
 use pools::{AsyncJob, JobUse, Pools, PoolsSnapshot};
 
 /// The state of a [`Windlass`](crate::Windlass) at one moment.
@@ -52,7 +53,7 @@ struct Open {
 
 impl Registry {
     pub(crate) fn enter(self: &Arc<Self>, name: &str, job: &AsyncJob) -> Registration {
-        let mut jobs = self.lock();
+        let mut jobs = lock(&self.jobs);
         let number = jobs.opened;
         jobs.opened += 1;
         let open = Open {
@@ -78,15 +79,11 @@ impl Registry {
                 used: open.job.used(),
             }
         };
-        let jobs = self.lock().open.values().map(running).collect();
+        let jobs = lock(&self.jobs).open.values().map(running).collect();
         WindlassSnapshot {
             jobs,
             pools: pools.snapshot(),
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Jobs> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -98,7 +95,7 @@ pub(crate) struct Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let open = self.all.lock().open.remove(&self.number);
+        let open = lock(&self.all.jobs).open.remove(&self.number);
         // The last handle to a job may drop futures, which may drop other jobs, so it is dropped
         // outside the lock.
         drop(open);

@@ -8,13 +8,12 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::{fmt, mem};
 
-use pipeline_exec::StepError;
+use pipeline_exec::{StepError, lock};
 
 use super::compiled::CompiledScan;
 use super::groups::{GroupPlan, Shard};
 use super::ordering::Ordering;
 use crate::group_by::{SlotGroups, cut};
-use crate::lock::lock;
 use crate::partition::PARTITIONS;
 
 /// The slots' groups, and the shards that are made of them.

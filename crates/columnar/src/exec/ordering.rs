@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::interleave;
+use pipeline_exec::lock;
 
 use super::groups::{GroupPlan, Shard};
 use super::rows::{joined, slice};
 use crate::error::ExecError;
-use crate::lock::lock;
 use crate::memory::{Reservation, copies_bytes};
 use crate::plan::SelectPlan;
 

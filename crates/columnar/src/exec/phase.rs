@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::sync::{Arc, Mutex};
 
-use pipeline_exec::StepError;
+use pipeline_exec::{StepError, lock};
 
 use super::collected::Collected;
 use super::compiled::{CompiledScan, OutputPlan};
@@ -21,7 +21,6 @@ use super::merging::Merging;
 use super::ordering::Ordering;
 use crate::error::ExecError;
 use crate::group_by::SlotGroups;
-use crate::lock::lock;
 use crate::table::Fetched;
 
 /// Where a scan is.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use pipeline_exec::{Stage, StepCx, StepError};
+use pipeline_exec::{Stage, StepCx, StepError, lock};
 
 use super::collected::Collected;
 use super::compiled::{CompiledScan, OutputPlan};
@@ -17,7 +17,6 @@ use super::ordering::Ordering as GroupOrdering;
 use super::phase::{End, Phase, Scanning};
 use super::slots::SlotRange;
 use crate::error::ExecError;
-use crate::lock::lock;
 use crate::memory::Reservation;
 use crate::plan::{SelectPlan, write_plan};
 use crate::table::{Fetched, StoredTable};

@@ -15,10 +15,11 @@
 
 use std::sync::Mutex;
 
+use pipeline_exec::lock;
+
 use super::slot_groups::SlotGroups;
 use super::table::GroupTable;
 use crate::aggregate::States;
-use crate::lock::lock;
 use crate::memory::MemoryExceeded;
 
 /// A table with more groups stays with its slot: it has left the second level of a core's cache.

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use pipeline_exec::lock;
+
 use super::table::GroupTable;
-use crate::lock::lock;
 
 /// From this part of the rows on that bring a new key, rows are passed through: a lookup in the
 /// slot's table that finds the key in fewer than every fourth case does not pay.

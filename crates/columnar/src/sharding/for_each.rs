@@ -4,11 +4,10 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
 
-use pipeline_exec::{Stage, StepCx, StepError};
+use pipeline_exec::{Stage, StepCx, StepError, lock};
 
 use super::shards::{Lists, Shards};
 use crate::chunked::ChunkedVec;
-use crate::lock::lock;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
 use crate::partition::partition_index;
 

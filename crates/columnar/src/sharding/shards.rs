@@ -5,10 +5,9 @@ use std::iter::{Flatten, FusedIterator};
 use std::sync::{Arc, Mutex};
 use std::vec;
 
-use pipeline_exec::StepError;
+use pipeline_exec::{StepError, lock};
 
 use crate::chunked::ChunkedVec;
-use crate::lock::lock;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
 
 /// A value for each partition: written by the slots of one stage, taken by those of the next. Cheap

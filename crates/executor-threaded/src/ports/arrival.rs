@@ -4,8 +4,9 @@
 //! One task in 64 of each thread is *watched*: it carries its time of arrival. So does a batch that
 //! contains such a task, and then one in 64 of its tasks is measured.
 
+use crate::lock;
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, TryLockError};
 use std::vec;
 
 use executor_core::TimeHistogram;
@@ -86,7 +87,7 @@ impl Waits {
     }
 
     pub(super) fn histogram(&self) -> TimeHistogram {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Blocking for threads that are not workers: until a signal, and until worker threads have ended.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::lock;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A count of signals to wait on: a thread that reads the count, checks its condition and waits for
@@ -13,18 +14,18 @@ pub(super) struct EventCount {
 
 impl EventCount {
     pub(super) fn signal(&self) {
-        *locked(&self.signals) += 1;
+        *lock(&self.signals) += 1;
         self.more.notify_all();
     }
 
     pub(super) fn ticket(&self) -> u64 {
-        *locked(&self.signals)
+        *lock(&self.signals)
     }
 
     pub(super) fn wait_past(&self, ticket: u64) {
         let guard = self
             .more
-            .wait_while(locked(&self.signals), |signals| *signals <= ticket);
+            .wait_while(lock(&self.signals), |signals| *signals <= ticket);
         drop(guard.unwrap_or_else(PoisonError::into_inner));
     }
 }
@@ -33,7 +34,7 @@ impl EventCount {
     /// The same for at most `timeout`. Whether there was a signal.
     pub(super) fn wait_past_for(&self, ticket: u64, timeout: Duration) -> bool {
         let waited =
-            (self.more).wait_timeout_while(locked(&self.signals), timeout, |signals| *signals <= ticket);
+            (self.more).wait_timeout_while(lock(&self.signals), timeout, |signals| *signals <= ticket);
         let (signals, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *signals > ticket
     }
@@ -56,7 +57,7 @@ impl JoinLatch {
     pub fn wait_for(&self, threads: usize, timeout: Duration) -> bool {
         let waited = self
             .more
-            .wait_timeout_while(locked(&self.departed), timeout, |departed| *departed < threads);
+            .wait_timeout_while(lock(&self.departed), timeout, |departed| *departed < threads);
         let (departed, _) = waited.unwrap_or_else(PoisonError::into_inner);
         *departed >= threads
     }
@@ -68,14 +69,9 @@ pub struct JoinLatchGuard<'a>(&'a JoinLatch);
 
 impl Drop for JoinLatchGuard<'_> {
     fn drop(&mut self) {
-        *locked(&self.0.departed) += 1;
+        *lock(&self.0.departed) += 1;
         self.0.more.notify_all();
     }
-}
-
-/// The counters are whole at every moment, so a poisoned lock is harmless.
-fn locked<N>(mutex: &Mutex<N>) -> MutexGuard<'_, N> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

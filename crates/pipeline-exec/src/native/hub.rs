@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam::queue::SegQueue;
 use executor_core::ports::NativeWord;
-use executor_threaded::ExecutorHandle;
+use executor_threaded::{ExecutorHandle, lock};
 
 use super::job_table::JobTable;
 use super::key_set::KeySet;
@@ -77,7 +77,7 @@ impl Hub {
         reason = "for the owner's thread, never on a worker"
     )]
     pub(crate) fn wait_ended(&self) {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = lock(&self.ended);
         let ended = self.ended_told.wait_while(ended, |ended| !*ended);
         drop(ended.unwrap_or_else(PoisonError::into_inner));
     }
@@ -87,7 +87,7 @@ impl Hub {
         reason = "for the owner's thread, never on a worker"
     )]
     pub(crate) fn wait_ended_for(&self, timeout: Duration) -> bool {
-        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = lock(&self.ended);
         let waited = self
             .ended_told
             .wait_timeout_while(ended, timeout, |ended| !*ended);

@@ -1,11 +1,12 @@
 //! The ports of an executor on threads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::thread;
 
 use crossbeam::queue::SegQueue;
 use executor_core::ports::{Clock, Exclusive, Fifo, Native, NativeWord, OrderedSet, Table};
+use executor_threaded::lock;
 
 use super::hub::{Hub, NativeBody, NativePlace, NativeState, PipelineTask, Shared};
 use super::job_table::JobTable;
@@ -86,7 +87,7 @@ impl Exclusive<Ledger> for Hub {
     type Place = NativePlace;
 
     fn change<R>(&self, place: &NativePlace, change: impl FnOnce(&mut Ledger) -> R) -> R {
-        change(&mut place.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut lock(place))
     }
 }
 
@@ -131,7 +132,7 @@ impl PipelinePorts for Hub {
     }
 
     fn all_ended(&self) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.ended) = true;
         self.ended_told.notify_all();
     }
 

@@ -14,8 +14,10 @@
 //! Every waiter is woken, since a waiter that gave up must not swallow the only wake. A waiter that
 //! gives up removes its waker.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
+
+use executor_threaded::lock;
 
 use crate::policy::guard;
 
@@ -36,7 +38,7 @@ pub(crate) struct Waiter {
 impl Room {
     /// Wakes all waiters: there is room, or the gate has closed.
     pub(crate) fn tell(&self) {
-        let woken = std::mem::take(&mut self.lock().wakers);
+        let woken = std::mem::take(&mut lock(&self.0).wakers);
         for (_, waker) in woken {
             // A waker that panics does not keep the others from being woken.
             guard::quietly(|| waker.wake());
@@ -46,7 +48,7 @@ impl Room {
     /// Returns the waiter's number and former waker. The caller drops the waker outside the lock,
     /// because the drop may run any code.
     fn register(&self, number: Option<u64>, waker: Waker) -> (u64, Option<Waker>) {
-        let mut registered = self.lock();
+        let mut registered = lock(&self.0);
         let number = number.unwrap_or_else(|| {
             registered.next += 1;
             registered.next
@@ -62,13 +64,9 @@ impl Room {
     }
 
     fn forget(&self, number: u64) -> Option<Waker> {
-        let wakers = &mut self.lock().wakers;
+        let wakers = &mut lock(&self.0).wakers;
         let place = wakers.iter().position(|(known, _)| *known == number)?;
         Some(wakers.remove(place).1)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Registered> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Wakes and ends the spare threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread::{JoinHandle, Thread};
+
+use executor_threaded::lock;
 
 use crate::policy::guard;
 
@@ -15,7 +17,7 @@ pub(crate) struct Spares {
 
 impl Spares {
     pub(super) fn keep(&self, join: JoinHandle<()>) {
-        self.lock().push(join);
+        lock(&self.joins).push(join);
     }
 
     pub(super) fn set_threads(&self, threads: Box<[Thread]>) {
@@ -37,7 +39,7 @@ impl Spares {
     pub(crate) fn end(&self, joins: bool) {
         // Ordering: Relaxed. The unpark orders it.
         self.ended.store(true, Ordering::Relaxed);
-        let threads = std::mem::take(&mut *self.lock());
+        let threads = std::mem::take(&mut *lock(&self.joins));
         for join in &threads {
             join.thread().unpark();
         }
@@ -49,9 +51,5 @@ impl Spares {
     pub(super) fn is_ended(&self) -> bool {
         // Ordering: Relaxed. As in `end`.
         self.ended.load(Ordering::Relaxed)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.joins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

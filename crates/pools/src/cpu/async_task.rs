@@ -9,10 +9,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use executor_threaded::lock;
 use pipeline_exec::open_job::OpenTask;
 
 use super::async_job::AsyncJob;
-use crate::lock::lock;
 
 /// A boxed future.
 pub type TaskFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

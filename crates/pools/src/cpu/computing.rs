@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use executor_threaded::lock;
 use pipeline_exec::{PipelineStep, StepCx, StepError};
 
 use super::cx::CpuCx;
 use super::state::Stop;
-use crate::lock::lock;
 
 pub(super) struct Computing<F, T> {
     stop: Arc<Stop>,

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use executor_threaded::lock;
 use pipeline_exec::{Job, PipelineStep, Stage, StepCx, StepError, steps};
 
 use super::computing::Computing;
 use super::cx::CpuCx;
 use super::state::Stop;
 use crate::error::CpuError;
-use crate::lock::lock;
 
 impl CpuCx<'_> {
     /// Computes both closures, in parallel if a worker is idle, and returns both values.

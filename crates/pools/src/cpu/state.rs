@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use executor_threaded::for_host;
+use executor_threaded::{for_host, lock};
 use pipeline_exec::{PipelineExecutor, PipelineHandle, StepError, metrics::PipelineSnapshot};
 
 use super::nice::be_nice;
 use crate::error::CpuError;
-use crate::lock::lock;
 use crate::thread::{is_async, on_a_thread_of_its_own};
 
 #[derive(Clone, Debug)]

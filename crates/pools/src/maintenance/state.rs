@@ -7,9 +7,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use executor_threaded::lock;
+
 use super::schedule::{Next, Schedule, Task, Timer, Wake};
 use crate::error::MaintenanceError;
-use crate::lock::lock;
 use crate::panic::message;
 use crate::thread::{Work, as_work};
 

@@ -4,11 +4,11 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use executor_threaded::lock;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::error::MixedError;
 use crate::gate::Gate;
-use crate::lock::lock;
 
 #[derive(Clone, Debug)]
 pub(crate) struct MixedConfig {

@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
+use executor_threaded::lock;
+
 use super::channel::Stop;
 use super::error::StreamError;
 use super::reader::Shared;
 use super::{BatchStream, Held, may_block};
 use crate::cpu::{CpuCx, CpuPool, CpuTask};
 use crate::error::CpuError;
-use crate::lock::lock;
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     /// Cuts each batch and computes its slices on the CPU pool, while the next batches are read.

@@ -18,12 +18,12 @@ mod record;
 mod value;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::{DataType, Field as ColumnField, Schema, SchemaRef};
 use bytes::Bytes;
 use columnar::{Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
-use pipeline_exec::{Stage, StepCx, StepError};
+use pipeline_exec::{Stage, StepCx, StepError, lock};
 use pools::stream::{BatchSource, BatchStream, Weigh};
 
 use self::columns::{ColumnBuilder, ValueFault};
@@ -298,11 +298,6 @@ impl Survey {
             lines: records.reader.lines(),
         })
     }
-}
-
-/// A panic in a slot fails the job, which then drops the state.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads all pieces, and looks at them meanwhile.

@@ -6,11 +6,12 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::metrics::{CustomMetricValue, Metric, MetricValue};
+use pipeline_exec::lock;
 
 use crate::hook::watch::Watch;
 
@@ -61,27 +62,27 @@ impl Longest {
     }
 
     pub(super) fn poll(&self) -> LongestPoll {
-        self.lock().longest.clone()
+        lock(&self.known).longest.clone()
     }
 
     /// Returns the known timers and their values. An operator has timers once it has begun, so the
     /// plan is searched again at polls 1, 2, 4, 8, …
     fn before(&self) -> (Arc<[Timer]>, Vec<usize>) {
         let (again, mut timers) = {
-            let mut known = self.lock();
+            let mut known = lock(&self.known);
             known.polls += 1;
             (known.polls.is_power_of_two(), Arc::clone(&known.timers))
         };
         if again {
             timers = self.timers();
-            self.lock().timers = Arc::clone(&timers);
+            lock(&self.known).timers = Arc::clone(&timers);
         }
         let ns = timers.iter().map(Timer::ns).collect();
         (timers, ns)
     }
 
     fn took(&self, took: Duration, timers: &Arc<[Timer]>, before: &[usize]) {
-        if took <= self.lock().longest.took {
+        if took <= lock(&self.known).longest.took {
             return;
         }
         let all = self.timers();
@@ -94,7 +95,7 @@ impl Longest {
         });
         let ran: Vec<_> = ran.collect();
         let operator = which(took, &ran).map(|place| all[place].operator.clone());
-        let mut known = self.lock();
+        let mut known = lock(&self.known);
         known.timers = all;
         if took > known.longest.took {
             known.longest = LongestPoll { took, operator };
@@ -105,10 +106,6 @@ impl Longest {
         let mut timers = Vec::new();
         collect(&self.plan, 0, &mut timers);
         timers.into()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -165,7 +162,7 @@ struct In(Mutex<LongestPoll>);
 
 impl In {
     fn get(&self) -> LongestPoll {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 
@@ -183,7 +180,7 @@ impl CustomMetricValue for In {
     fn aggregate(&self, other: Arc<dyn CustomMetricValue>) {
         if let Some(other) = other.as_any().downcast_ref::<Self>() {
             let longer = self.get().or(other.get());
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = longer;
+            *lock(&self.0) = longer;
         }
     }
 

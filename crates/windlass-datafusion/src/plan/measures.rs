@@ -1,9 +1,10 @@
 //! Resources that the jobs of a node have used, for EXPLAIN ANALYZE.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use datafusion_physical_plan::metrics::{Count, Metric, MetricValue, MetricsSet, Time};
+use pipeline_exec::lock;
 use pools::AsyncJob;
 
 use super::longest::LongestPoll;
@@ -51,7 +52,7 @@ impl Used {
 
 impl Measures {
     pub(super) fn add(&self, job: &AsyncJob, longest: LongestPoll) {
-        let mut ended = self.lock();
+        let mut ended = lock(&self.ended);
         *ended = ended.clone().and(Used::by(job, longest));
     }
 
@@ -66,7 +67,7 @@ impl Measures {
     /// | `longest_turn` | elapsed time of the longest poll: a young job may have to wait as long |
     /// | `longest_turn_in` | its operator, where the operators' timers say so |
     pub(super) fn metrics(&self, running: Option<(&AsyncJob, LongestPoll)>) -> MetricsSet {
-        let ended = self.lock().clone();
+        let ended = lock(&self.ended).clone();
         let used = match running {
             Some((job, longest)) => ended.and(Used::by(job, longest)),
             None => ended,
@@ -100,9 +101,5 @@ impl Measures {
             push(operator);
         }
         metrics
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Used> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! The open jobs of a [`Windlass`](crate::Windlass).
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pipeline_exec::lock;

@@ -1,6 +1,6 @@
 //! Resources that the jobs of a node have used, for EXPLAIN ANALYZE.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use datafusion_physical_plan::metrics::{Count, Metric, MetricValue, MetricsSet, Time};

@@ -20,10 +20,7 @@ fn state_word(c: &mut Criterion) {
 fn life_cycle(c: &mut Criterion) {
     c.bench_function("executor: start and join, 2 workers", |b| {
         b.iter(|| {
-            let config = ExecutorConfig {
-                workers: 2,
-                ..ExecutorConfig::default()
-            };
+            let config = ExecutorConfig::new(2);
             Executor::<()>::new(config, |_| (), |(), _| {})
                 .expect("the executor starts")
                 .join()
@@ -32,10 +29,7 @@ fn life_cycle(c: &mut Criterion) {
 }
 
 fn chain(c: &mut Criterion) {
-    let config = ExecutorConfig {
-        workers: 1,
-        ..ExecutorConfig::default()
-    };
+    let config = ExecutorConfig::new(1);
     let executor = Executor::<u32>::new(
         config,
         |_| (),

@@ -40,14 +40,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let total = Arc::new(AtomicU64::new(0));
     let sums = Arc::clone(&total);
-    let config = ExecutorConfig {
-        workers,
-        pin_threads: Pin::Never,
-        // Callgrind is some fifty times as slow as the machine: by the clock a task would sometimes
-        // count as long, and take the public way, which is longer.
-        short_task: Duration::from_secs(60),
-        ..ExecutorConfig::default()
-    };
+    // Callgrind is some fifty times as slow as the machine: by the clock a task would sometimes
+    // count as long, and take the public way, which is longer.
+    let config = ExecutorConfig::new(workers)
+        .pin_threads(Pin::Never)
+        .tune(|tuning| tuning.short_task = Duration::from_secs(60));
     // A task is a node's number, as in a heap: the children of `n` are `2 n` and `2 n + 1`, if they
     // exist.
     let executor = Executor::<u64>::new(

@@ -66,13 +66,11 @@ fn workload(size: u32) -> Workload {
 fn contenders(size: u32) -> Vec<Contender> {
     let mut all: Vec<Contender> = Vec::new();
     let hoards = [
-        Ours::with("windlass, hoard of 8", |config| ExecutorConfig {
-            wake_threshold: 8,
-            ..config
+        Ours::with("windlass, hoard of 8", |config| {
+            config.tune(|tuning| tuning.wake_threshold = 8)
         }),
-        Ours::with("windlass, hoard of 128", |config| ExecutorConfig {
-            wake_threshold: 128,
-            ..config
+        Ours::with("windlass, hoard of 128", |config| {
+            config.tune(|tuning| tuning.wake_threshold = 128)
         }),
     ];
     for ours in [Ours::plain(), Ours::pinned()].into_iter().chain(hoards) {

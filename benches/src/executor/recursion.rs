@@ -47,22 +47,12 @@ pub(super) fn count<N: Recursion>() -> u64 {
 const OURS: [Ours; 6] = [
     Ours::plain(),
     Ours::pinned(),
-    Ours::with("windlass, all public", |config| ExecutorConfig {
-        private_tasks: 0,
-        ..config
+    Ours::with("windlass, all public", |config| {
+        config.tune(|tuning| tuning.private_tasks = 0)
     }),
-    Ours::with("windlass, 1 worker", |config| ExecutorConfig {
-        workers: 1,
-        ..config
-    }),
-    Ours::with("windlass, 4 workers", |config| ExecutorConfig {
-        workers: 4,
-        ..config
-    }),
-    Ours::with("windlass, 16 workers", |config| ExecutorConfig {
-        workers: 16,
-        ..config
-    }),
+    Ours::with("windlass, 1 worker", |config| config.workers(1)),
+    Ours::with("windlass, 4 workers", |config| config.workers(4)),
+    Ours::with("windlass, 16 workers", |config| config.workers(16)),
 ];
 
 pub(super) fn contenders<N: Recursion>(nodes: u64) -> Vec<Contender> {

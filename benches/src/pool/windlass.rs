@@ -25,12 +25,12 @@ impl Ours {
     /// With a core of its own for each worker, by default only if a core is left for others. With
     /// too few cores it equals [`Ours::plain`].
     pub(crate) const fn pinned() -> Self {
-        Self::with("windlass, pinned", |config| ExecutorConfig {
-            pin_threads: match CoreAssigner::new().deal(config.workers) {
+        Self::with("windlass, pinned", |config| {
+            let workers = config.workers;
+            config.pin_threads(match CoreAssigner::new().deal(workers) {
                 Ok(_) => Pin::Always,
                 Err(_) => Pin::Never,
-            },
-            ..config
+            })
         })
     }
 
@@ -41,10 +41,7 @@ impl Ours {
 
     /// The settings.
     pub(crate) fn config(&self) -> ExecutorConfig {
-        (self.configure)(ExecutorConfig {
-            workers: THREADS,
-            ..ExecutorConfig::default()
-        })
+        (self.configure)(ExecutorConfig::new(THREADS))
     }
 }
 

@@ -133,10 +133,7 @@ pub(crate) fn measure(load: &Load, workers: usize, burner: Burner) -> Run {
 }
 
 fn tasks(root: Task, workers: usize, burner: Burner) -> Run {
-    let config = ExecutorConfig {
-        workers,
-        ..ExecutorConfig::default()
-    };
+    let config = ExecutorConfig::new(workers);
     let executor = Executor::new(config, move |_| burner.burns(), load::run).expect("the executor starts");
     thread::sleep(QUIET);
     let run = Run::clocked(|| {

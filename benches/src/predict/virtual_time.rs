@@ -35,10 +35,7 @@ pub(crate) fn predict(load: &Load, workers: usize, costs: &Costs, seed: u64) -> 
         .keep_choices(false);
     match load.what {
         What::Tasks(root) => {
-            let config = ExecutorConfig {
-                workers,
-                ..ExecutorConfig::default()
-            };
+            let config = ExecutorConfig::new(workers);
             let run = simulation
                 .config(config)
                 .run([root], |_| (), |task, cx| load::run(task, cx));

@@ -16,16 +16,17 @@ pub const PRIVATE_TASKS_MAX: usize = 256;
 /// not yet measured are public at once and do not wait for this count.
 pub const WAKE_ON_HOARD_THRESHOLD: u32 = 32;
 
-/// Settings of an executor. Open to struct update syntax:
+/// Settings of an executor.
 ///
 /// ```
-/// use executor_core::ExecutorConfig;
+/// use executor_core::{ExecutorConfig, OnPanic};
 ///
-/// let config = ExecutorConfig { workers: 4, ..ExecutorConfig::default() };
+/// let config = ExecutorConfig::new(4).on_panic(OnPanic::Isolate);
 /// assert!(config.validate().is_ok());
-/// assert!(ExecutorConfig { workers: 0, ..config }.validate().is_err());
+/// assert!(config.workers(0).validate().is_err());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExecutorConfig {
     /// Number of workers, 1 to [`WORKERS_MAX`]. Default 1.
     pub workers: usize,
@@ -35,6 +36,18 @@ pub struct ExecutorConfig {
     pub cores: Option<usize>,
     /// Seed of every worker's random numbers. Default `0x853c_49e6_748f_ea9b`.
     pub seed: u64,
+    /// Whether each worker thread is pinned to a core of its own. Default [`Pin::Auto`].
+    pub pin_threads: Pin,
+    /// What happens when a task panics. Default [`OnPanic::Stop`].
+    pub on_panic: OnPanic,
+    /// Constants of the policy.
+    pub tuning: Tuning,
+}
+
+/// Constants of the policy, whose defaults were measured: see [`ExecutorConfig::tune`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tuning {
     /// Random victims tried in one search, before the sweep over all of them. 1 to 1,024, default
     /// 4.
     pub steal_tries: u32,
@@ -43,10 +56,6 @@ pub struct ExecutorConfig {
     /// How long a worker parks before it searches again by itself. Default `None`: until woken. The
     /// wake protocol does not need a timeout.
     pub park_timeout: Option<Duration>,
-    /// Whether each worker thread is pinned to a core of its own. Default [`Pin::Auto`].
-    pub pin_threads: Pin,
-    /// What happens when a task panics. Default [`OnPanic::Stop`].
-    pub on_panic: OnPanic,
     /// Counts that a worker acquires from the state word at once. 1 to 65,536, default 64.
     pub credit_block: usize,
     /// Tasks after which a worker takes from the injector first, so that its own tasks cannot
@@ -97,11 +106,19 @@ impl Default for ExecutorConfig {
             workers: 1,
             cores: None,
             seed: 0x853c_49e6_748f_ea9b,
+            pin_threads: Pin::Auto,
+            on_panic: OnPanic::Stop,
+            tuning: Tuning::default(),
+        }
+    }
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
             steal_tries: 4,
             spin_iters: 200,
             park_timeout: None,
-            pin_threads: Pin::Auto,
-            on_panic: OnPanic::Stop,
             credit_block: 64,
             fairness_interval: 127,
             private_tasks: PRIVATE_TASKS_MAX,
@@ -112,6 +129,61 @@ impl Default for ExecutorConfig {
 }
 
 impl ExecutorConfig {
+    /// The default settings with this number of workers.
+    #[must_use]
+    pub fn new(workers: usize) -> Self {
+        Self::default().workers(workers)
+    }
+
+    /// Sets the number of workers.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Sets the number of cores that the workers run on.
+    #[must_use]
+    pub fn cores(mut self, cores: impl Into<Option<usize>>) -> Self {
+        self.cores = cores.into();
+        self
+    }
+
+    /// Sets the seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets whether threads are pinned.
+    #[must_use]
+    pub fn pin_threads(mut self, pin_threads: Pin) -> Self {
+        self.pin_threads = pin_threads;
+        self
+    }
+
+    /// Sets what a task's panic does.
+    #[must_use]
+    pub fn on_panic(mut self, on_panic: OnPanic) -> Self {
+        self.on_panic = on_panic;
+        self
+    }
+
+    /// Changes constants of the policy.
+    ///
+    /// ```
+    /// use executor_core::ExecutorConfig;
+    ///
+    /// let config = ExecutorConfig::new(2).tune(|tuning| tuning.spin_iters = 0);
+    /// assert_eq!(config.tuning.spin_iters, 0);
+    /// ```
+    #[must_use]
+    pub fn tune(mut self, change: impl FnOnce(&mut Tuning)) -> Self {
+        change(&mut self.tuning);
+        self
+    }
+
     /// How many workers may search at a time: half of those that can run at a time, at least one.
     #[must_use]
     pub fn searchers_max(&self) -> usize {
@@ -135,27 +207,27 @@ impl ExecutorConfig {
         if let Some(cores) = self.cores {
             within("cores", cores as u64, 1, u64::MAX)?;
         }
-        within("steal_tries", u64::from(self.steal_tries), 1, 1024)?;
-        within("credit_block", self.credit_block as u64, 1, 65_536)?;
+        within("steal_tries", u64::from(self.tuning.steal_tries), 1, 1024)?;
+        within("credit_block", self.tuning.credit_block as u64, 1, 65_536)?;
         within(
             "fairness_interval",
-            u64::from(self.fairness_interval),
+            u64::from(self.tuning.fairness_interval),
             1,
             u64::from(u32::MAX),
         )?;
         within(
             "private_tasks",
-            self.private_tasks as u64,
+            self.tuning.private_tasks as u64,
             0,
             PRIVATE_TASKS_MAX as u64,
         )?;
         within(
             "wake_threshold",
-            u64::from(self.wake_threshold),
+            u64::from(self.tuning.wake_threshold),
             1,
             u64::from(u32::MAX),
         )?;
-        if self.park_timeout == Some(Duration::ZERO) {
+        if self.tuning.park_timeout == Some(Duration::ZERO) {
             return Err(ConfigError {
                 field: "park_timeout",
                 value: 0,
@@ -220,10 +292,14 @@ mod tests {
         let config = ExecutorConfig::default();
         assert_eq!(config.validate(), Ok(()));
         assert_eq!(
-            (config.workers, config.steal_tries, config.spin_iters),
+            (
+                config.workers,
+                config.tuning.steal_tries,
+                config.tuning.spin_iters
+            ),
             (1, 4, 200)
         );
-        assert_eq!(config.park_timeout, None);
+        assert_eq!(config.tuning.park_timeout, None);
     }
 
     #[test]
@@ -236,11 +312,7 @@ mod tests {
             (9, Some(6), 3, true),
             (9, Some(1), 1, true),
         ] {
-            let config = ExecutorConfig {
-                workers,
-                cores,
-                ..ExecutorConfig::default()
-            };
+            let config = ExecutorConfig::new(workers).cores(cores);
             assert_eq!(
                 (config.searchers_max(), config.is_crowded()),
                 (searchers, crowded),
@@ -253,17 +325,11 @@ mod tests {
     fn a_message_names_the_upper_bound_where_somebody_could_have_meant_to_pass_it() {
         let message = |config: ExecutorConfig| config.validate().expect_err("it is invalid").to_string();
         assert_eq!(
-            message(ExecutorConfig {
-                steal_tries: 2_000,
-                ..ExecutorConfig::default()
-            }),
+            message(ExecutorConfig::default().tune(|tuning| tuning.steal_tries = 2_000)),
             "`steal_tries` is 2000, but must be at least 1 and at most 1024"
         );
         assert_eq!(
-            message(ExecutorConfig {
-                fairness_interval: 0,
-                ..ExecutorConfig::default()
-            }),
+            message(ExecutorConfig::default().tune(|tuning| tuning.fairness_interval = 0)),
             "`fairness_interval` is 0, but must be at least 1"
         );
     }
@@ -272,51 +338,25 @@ mod tests {
     fn each_bad_field_is_named_with_its_value() {
         let base = ExecutorConfig::default();
         let bad = [
+            (base.clone().workers(0), "workers", 0),
+            (base.clone().workers(usize::MAX), "workers", usize::MAX as u64),
             (
-                ExecutorConfig {
-                    workers: 0,
-                    ..base.clone()
-                },
-                "workers",
-                0,
-            ),
-            (
-                ExecutorConfig {
-                    workers: usize::MAX,
-                    ..base.clone()
-                },
-                "workers",
-                usize::MAX as u64,
-            ),
-            (
-                ExecutorConfig {
-                    steal_tries: 0,
-                    ..base.clone()
-                },
+                base.clone().tune(|tuning| tuning.steal_tries = 0),
                 "steal_tries",
                 0,
             ),
             (
-                ExecutorConfig {
-                    credit_block: 0,
-                    ..base.clone()
-                },
+                base.clone().tune(|tuning| tuning.credit_block = 0),
                 "credit_block",
                 0,
             ),
             (
-                ExecutorConfig {
-                    fairness_interval: 0,
-                    ..base.clone()
-                },
+                base.clone().tune(|tuning| tuning.fairness_interval = 0),
                 "fairness_interval",
                 0,
             ),
             (
-                ExecutorConfig {
-                    park_timeout: Some(Duration::ZERO),
-                    ..base
-                },
+                base.tune(|tuning| tuning.park_timeout = Some(Duration::ZERO)),
                 "park_timeout",
                 0,
             ),

@@ -41,7 +41,9 @@ mod words;
 mod worker;
 
 pub use chrome::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
-pub use config::{ConfigError, ExecutorConfig, OnPanic, PRIVATE_TASKS_MAX, Pin, WAKE_ON_HOARD_THRESHOLD};
+pub use config::{
+    ConfigError, ExecutorConfig, OnPanic, PRIVATE_TASKS_MAX, Pin, Tuning, WAKE_ON_HOARD_THRESHOLD,
+};
 pub use error::Rejected;
 pub use metrics::WorkerMetricsLocal;
 pub use nanos::nanos;

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use executor_threaded::{Executor, ExecutorConfig, for_host};
+use executor_threaded::{Executor, for_host};
 
 /// The names of the workers' threads; the kernel shows 15 bytes.
 const NAME: &str = "idle-cost-";
@@ -30,7 +30,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let workers = usize::try_from(number("workers", host.workers as u64)?)?;
 
     let executor = Executor::<()>::builder()
-        .config(ExecutorConfig { workers, ..host })
+        .config(host.workers(workers))
         .thread_name("idle-cost")
         .build(|_| (), |(), _cx| {})?;
     executor.spawn_external_batch(vec![(); 1_000])?;

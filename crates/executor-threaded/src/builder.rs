@@ -29,7 +29,7 @@ pub type DefaultTrace = fn(usize) -> NoopTrace;
 /// use executor_threaded::{Executor, ExecutorConfig};
 ///
 /// let executor = Executor::<&'static str>::builder()
-///     .config(ExecutorConfig { workers: 2, ..ExecutorConfig::default() })
+///     .config(ExecutorConfig::new(2))
 ///     .thread_name("greeter")
 ///     .stack_size(1 << 20)
 ///     .on_start(|worker| assert_eq!(
@@ -93,10 +93,12 @@ impl<T> ExecutorBuilder<T> {
 }
 
 impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
-    /// The plain settings. Default [`ExecutorConfig::default`].
+    /// The plain settings. The default is [`for_host`](crate::for_host): a worker for each core that
+    /// this process may use.
     #[must_use]
     pub fn config(mut self, config: ExecutorConfig) -> Self {
         self.settings.config = config;
+        self.settings.host_error = None;
         self
     }
 
@@ -208,7 +210,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
     ///
     /// let (tell, told) = mpsc::channel();
     /// let executor = Executor::<u32>::builder()
-    ///     .config(ExecutorConfig { on_panic: OnPanic::Isolate, ..ExecutorConfig::default() })
+    ///     .config(ExecutorConfig::default().on_panic(OnPanic::Isolate))
     ///     .on_panic(move |worker, payload, scratch: &mut Vec<u32>| {
     ///         scratch.clear();
     ///         let text = payload.downcast::<&'static str>().map_or("?", |text| *text);

@@ -32,7 +32,7 @@ const ENTRIES_MAX: usize = 1 << 20;
 ///
 /// let trace = ChromeTrace::new();
 /// let executor = Executor::<u32>::builder()
-///     .config(ExecutorConfig { workers: 2, ..ExecutorConfig::default() })
+///     .config(ExecutorConfig::new(2))
 ///     .trace_hooks(trace.hooks(|task: &u32| *task))
 ///     .build(|_| (), |task, cx| (0..task).for_each(|child| cx.spawn_local(child)))?;
 /// executor.spawn_external(5)?;

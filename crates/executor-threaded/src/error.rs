@@ -7,6 +7,7 @@ use std::io;
 use executor_core::{ConfigError, panic_message, panic_text};
 
 use crate::affinity::CoreError;
+use crate::host::HostError;
 use crate::metrics::MetricsSnapshot;
 
 /// The executor could not be built. All threads that were started have been joined.
@@ -15,6 +16,9 @@ use crate::metrics::MetricsSnapshot;
 pub enum BuildError {
     /// A field of the configuration is out of its range. No thread was started.
     Config(ConfigError),
+    /// No configuration was given, and the host's number of workers is overridden by something that
+    /// is no number. No thread was started.
+    Host(HostError),
     /// The prefix of the thread names has a NUL byte. No thread was started.
     ThreadName {
         /// The prefix.
@@ -57,6 +61,7 @@ impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(error) => write!(f, "the executor's configuration is not valid: {error}"),
+            Self::Host(error) => error.fmt(f),
             Self::ThreadName { prefix } => write!(f, "the thread name prefix {prefix:?} contains a NUL byte"),
             Self::Cores(error) => write!(f, "the workers cannot run where they were to run: {error}"),
             Self::Pin { worker, cores } => {
@@ -85,6 +90,7 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Config(error) => Some(error),
+            Self::Host(error) => Some(error),
             Self::Cores(error) => Some(error),
             Self::Thread { source, .. } => Some(source),
             _ => None,

@@ -25,10 +25,7 @@ pub const WORKERS_VARIABLE: &str = "WINDLASS_WORKERS";
 /// If `WINDLASS_WORKERS` is set to anything but a number of workers.
 pub fn for_host() -> Result<ExecutorConfig, HostError> {
     let workers = workers(env::var_os(WORKERS_VARIABLE).as_deref(), num_cpus::get())?;
-    Ok(ExecutorConfig {
-        workers,
-        ..ExecutorConfig::default()
-    })
+    Ok(ExecutorConfig::new(workers))
 }
 
 /// An environment variable does not hold a number of workers.

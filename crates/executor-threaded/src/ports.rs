@@ -337,10 +337,7 @@ mod tests {
 
     #[test]
     fn a_thief_takes_the_oldest_half() {
-        let config = ExecutorConfig {
-            workers: 2,
-            ..ExecutorConfig::default()
-        };
+        let config = ExecutorConfig::new(2);
         let (_shared, ports) = Shared::<u32>::new(config);
         let [victim, thief] = ports.as_slice() else {
             unreachable!("two workers have two ports");

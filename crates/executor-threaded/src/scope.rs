@@ -49,7 +49,7 @@ pub struct ScopeReport<S, R> {
 /// use executor_threaded::{ExecutorConfig, scope};
 ///
 /// let text = String::from("the quick brown fox jumps over the lazy dog");
-/// let config = ExecutorConfig { workers: 2, ..ExecutorConfig::default() };
+/// let config = ExecutorConfig::new(2);
 /// let report = scope(
 ///     config,
 ///     |_worker| Vec::new(),

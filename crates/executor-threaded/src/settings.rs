@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use executor_core::ExecutorConfig;
 
+use crate::host::{HostError, for_host};
+
 /// Called with a worker's number on the worker's thread.
 pub(crate) type WorkerHook = Arc<dyn Fn(usize) + Send + Sync>;
 
 pub(crate) struct Settings {
     pub(crate) config: ExecutorConfig,
+    /// Why the host's number of workers is unknown, unless a configuration was given.
+    pub(crate) host_error: Option<HostError>,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
     /// The cores of the workers, if they are restricted.
@@ -20,8 +24,13 @@ pub(crate) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
+        let (config, host_error) = match for_host() {
+            Ok(config) => (config, None),
+            Err(error) => (ExecutorConfig::default(), Some(error)),
+        };
         Self {
-            config: ExecutorConfig::default(),
+            config,
+            host_error,
             thread_name: "windlass".to_owned(),
             stack_size: None,
             cpus: None,

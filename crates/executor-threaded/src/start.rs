@@ -24,6 +24,9 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
     mut spec: WorkerSpec<S, K, A, R, FI, FH>,
     mut spawn: impl FnMut(thread::Builder, WorkerMain<T, S, K, A, R, FI, FH>) -> io::Result<J>,
 ) -> Result<Started<T, J>, BuildError> {
+    if let Some(error) = spec.settings.host_error.take() {
+        return Err(BuildError::Host(error));
+    }
     let Settings { config, cpus, .. } = &mut spec.settings;
     config.cores = (config.cores).or_else(|| Some(cpus.as_ref().map_or_else(num_cpus::get, Vec::len).max(1)));
     let spec = Arc::new(spec);

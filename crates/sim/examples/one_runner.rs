@@ -99,10 +99,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn on_threads(size: u32) -> Result<u64, Box<dyn std::error::Error>> {
     let total = Arc::new(AtomicU64::new(0));
-    let config = ExecutorConfig {
-        workers: 4,
-        ..ExecutorConfig::default()
-    };
+    let config = ExecutorConfig::new(4);
     let sum = Arc::clone(&total);
     let executor = Executor::new(config, move |_worker| Count::new(&sum), run)?;
     executor.spawn_external(Board::empty(size))?;

@@ -87,10 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn on_threads() -> Result<u64, Box<dyn std::error::Error>> {
     let total = Arc::new(AtomicU64::new(0));
     let shared = Arc::clone(&total);
-    let config = ExecutorConfig {
-        workers: 2,
-        ..ExecutorConfig::default()
-    };
+    let config = ExecutorConfig::new(2);
     let executor = Executor::new(config, |_| (), move |AddOne, cx| add_one(&shared, cx))?;
     executor.spawn_external(AddOne)?;
     executor.spawn_external(AddOne)?;

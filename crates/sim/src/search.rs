@@ -170,12 +170,14 @@ fn check(scenario: &Scenario) -> Result<(), LineError> {
         .find(|&&fault| setup.faults.of(fault) > 0 && !SEARCHED.contains(&fault));
     let actors = setup.config.workers + setup.producers + setup.waiters + others + 1;
     let problem = match &scenario.load {
-        _ if setup.config.park_timeout.is_some() => "`timeout_ns`: time stands still in a search".to_owned(),
+        _ if setup.config.tuning.park_timeout.is_some() => {
+            "`timeout_ns`: time stands still in a search".to_owned()
+        }
         _ if unending.is_some() => {
             let keys = SEARCHED.map(Fault::key).join(", ");
             format!("of faults, a search knows {keys}: nothing is held up where time stands still")
         }
-        _ if setup.config.spin_iters > 0 => {
+        _ if setup.config.tuning.spin_iters > 0 => {
             "`spin`: what a worker makes of its idle times is not known in a search; it takes `spin=0`"
                 .to_owned()
         }

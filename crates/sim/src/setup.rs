@@ -38,11 +38,8 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            config: ExecutorConfig {
-                // Hundreds of fruitless rounds, as on threads, would show no more than three.
-                spin_iters: 3,
-                ..ExecutorConfig::default()
-            },
+            // Hundreds of fruitless rounds, as on threads, would show no more than three.
+            config: ExecutorConfig::default().tune(|tuning| tuning.spin_iters = 3),
             producers: 1,
             batch: 0,
             ending: Ending::default(),
@@ -130,16 +127,16 @@ impl Setup {
         fields.push("workers", config.workers);
         let settings: [(&str, Setting); 9] = [
             ("cores", |config| config.cores.map_or(0, |cores| cores as u128)),
-            ("tries", |config| config.steal_tries.into()),
-            ("spin", |config| config.spin_iters.into()),
-            ("credit", |config| config.credit_block as u128),
-            ("fair", |config| config.fairness_interval.into()),
+            ("tries", |config| config.tuning.steal_tries.into()),
+            ("spin", |config| config.tuning.spin_iters.into()),
+            ("credit", |config| config.tuning.credit_block as u128),
+            ("fair", |config| config.tuning.fairness_interval.into()),
             ("timeout_ns", |config| {
-                config.park_timeout.map_or(0, |timeout| timeout.as_nanos())
+                config.tuning.park_timeout.map_or(0, |timeout| timeout.as_nanos())
             }),
-            ("private", |config| config.private_tasks as u128),
-            ("short_ns", |config| config.short_task.as_nanos()),
-            ("hoard", |config| config.wake_threshold.into()),
+            ("private", |config| config.tuning.private_tasks as u128),
+            ("short_ns", |config| config.tuning.short_task.as_nanos()),
+            ("hoard", |config| config.tuning.wake_threshold.into()),
         ];
         let settings = settings.map(|(name, of)| (name, of(config), of(&default.config)));
         let others: [(&str, u128, u128); 3] = [
@@ -172,23 +169,25 @@ impl Setup {
         let default = Self::default();
         let timeout_ns: Option<u64> = fields.take("timeout_ns")?;
         let isolate: Option<bool> = fields.take("isolate")?;
-        let config = ExecutorConfig {
-            workers: fields.take("workers")?.unwrap_or(default.config.workers),
-            cores: fields.take("cores")?,
-            steal_tries: fields.take("tries")?.unwrap_or(default.config.steal_tries),
-            spin_iters: fields.take("spin")?.unwrap_or(default.config.spin_iters),
-            credit_block: fields.take("credit")?.unwrap_or(default.config.credit_block),
-            fairness_interval: fields.take("fair")?.unwrap_or(default.config.fairness_interval),
-            park_timeout: timeout_ns.filter(|&ns| ns > 0).map(Duration::from_nanos),
-            private_tasks: fields.take("private")?.unwrap_or(default.config.private_tasks),
-            short_task: (fields.take("short_ns")?).map_or(default.config.short_task, Duration::from_nanos),
-            wake_threshold: fields.take("hoard")?.unwrap_or(default.config.wake_threshold),
-            on_panic: match isolate {
-                Some(true) => OnPanic::Isolate,
-                Some(false) | None => default.config.on_panic,
-            },
-            ..default.config
-        };
+        let mut config = default.config;
+        let set = |field: &mut u32, value: Option<u32>| *field = value.unwrap_or(*field);
+        let set_size = |field: &mut usize, value: Option<usize>| *field = value.unwrap_or(*field);
+        set_size(&mut config.workers, fields.take("workers")?);
+        config.cores = fields.take("cores")?;
+        if isolate == Some(true) {
+            config.on_panic = OnPanic::Isolate;
+        }
+        let tuning = &mut config.tuning;
+        set(&mut tuning.steal_tries, fields.take("tries")?);
+        set(&mut tuning.spin_iters, fields.take("spin")?);
+        set_size(&mut tuning.credit_block, fields.take("credit")?);
+        set(&mut tuning.fairness_interval, fields.take("fair")?);
+        tuning.park_timeout = timeout_ns.filter(|&ns| ns > 0).map(Duration::from_nanos);
+        set_size(&mut tuning.private_tasks, fields.take("private")?);
+        if let Some(short_ns) = fields.take("short_ns")? {
+            tuning.short_task = Duration::from_nanos(short_ns);
+        }
+        set(&mut tuning.wake_threshold, fields.take("hoard")?);
         config.validate().map_err(|error| LineError(error.to_string()))?;
         let mut faults = Faults::NONE;
         for &fault in Fault::ALL {
@@ -216,20 +215,19 @@ mod tests {
     #[test]
     fn every_setting_survives_being_written_and_read() {
         let setup = Setup {
-            config: ExecutorConfig {
-                workers: 65,
-                cores: Some(2),
-                steal_tries: 2,
-                spin_iters: 0,
-                credit_block: 1,
-                fairness_interval: 7,
-                park_timeout: Some(Duration::from_micros(200)),
-                private_tasks: 5,
-                short_task: Duration::ZERO,
-                wake_threshold: 2,
-                on_panic: OnPanic::Isolate,
-                ..ExecutorConfig::default()
-            },
+            config: ExecutorConfig::new(65)
+                .cores(Some(2))
+                .on_panic(OnPanic::Isolate)
+                .tune(|tuning| {
+                    tuning.steal_tries = 2;
+                    tuning.spin_iters = 0;
+                    tuning.park_timeout = Some(Duration::from_micros(200));
+                    tuning.credit_block = 1;
+                    tuning.fairness_interval = 7;
+                    tuning.private_tasks = 5;
+                    tuning.short_task = Duration::ZERO;
+                    tuning.wake_threshold = 2;
+                }),
             producers: 3,
             batch: 5,
             ending: Ending::CloseThenAbort,

@@ -155,7 +155,7 @@ impl Simulation {
     /// The timeout of a worker's park.
     #[must_use]
     pub fn park_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.setup.config.park_timeout = timeout;
+        self.setup.config.tuning.park_timeout = timeout;
         self
     }
 

@@ -322,21 +322,19 @@ fn draw_setup(dice: &mut Dice) -> Setup {
         _ => 4 + dice.below(5),
     };
     let one_of = |dice: &mut Dice, choices: &[u32]| choices[dice.below(choices.len())];
-    let config = ExecutorConfig {
-        workers,
-        credit_block: one_of(dice, &[1, 2, 64]) as usize,
-        spin_iters: one_of(dice, &[0, 0, 1, 3]),
-        steal_tries: one_of(dice, &[1, 2, 4]),
-        fairness_interval: one_of(dice, &[1, 3, 61]),
-        park_timeout: (dice.below(8) == 0).then(|| Duration::from_micros(200)),
-        private_tasks: one_of(dice, &[0, 1, 2, 5, 256, 256]) as usize,
-        // Nothing is short, most is, everything is.
-        short_task: Duration::from_nanos(one_of(dice, &[0, 1_000, 1_000, 1_000_000_000]).into()),
-        wake_threshold: one_of(dice, &[1, 2, 5, 32]),
-        cores: (dice.below(4) == 0).then(|| 1 + dice.below(workers)),
-        on_panic: [OnPanic::Stop, OnPanic::Stop, OnPanic::Isolate][dice.below(3)],
-        ..ExecutorConfig::default()
-    };
+    let mut config = ExecutorConfig::new(workers);
+    let tuning = &mut config.tuning;
+    tuning.credit_block = one_of(dice, &[1, 2, 64]) as usize;
+    tuning.spin_iters = one_of(dice, &[0, 0, 1, 3]);
+    tuning.steal_tries = one_of(dice, &[1, 2, 4]);
+    tuning.fairness_interval = one_of(dice, &[1, 3, 61]);
+    tuning.park_timeout = (dice.below(8) == 0).then(|| Duration::from_micros(200));
+    tuning.private_tasks = one_of(dice, &[0, 1, 2, 5, 256, 256]) as usize;
+    // Nothing is short, most is, everything is.
+    tuning.short_task = Duration::from_nanos(one_of(dice, &[0, 1_000, 1_000, 1_000_000_000]).into());
+    tuning.wake_threshold = one_of(dice, &[1, 2, 5, 32]);
+    config.cores = (dice.below(4) == 0).then(|| 1 + dice.below(workers));
+    config.on_panic = [OnPanic::Stop, OnPanic::Stop, OnPanic::Isolate][dice.below(3)];
     Setup {
         config,
         producers: 1 + dice.below(3),

@@ -203,10 +203,7 @@ mod tests {
     fn the_names_are_those_of_the_words_that_core_uses() {
         use WordName::{Sleep, Slot, Stamps, State, Waiters};
 
-        let scheduler = SimWord::scheduler(ExecutorConfig {
-            workers: 2,
-            ..ExecutorConfig::default()
-        });
+        let scheduler = SimWord::scheduler(ExecutorConfig::new(2));
         let note = Note::default();
         scheduler.wait_idle(&note);
         assert_eq!(note.take(), [Waiters, State, Waiters]);

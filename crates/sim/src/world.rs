@@ -166,7 +166,7 @@ impl World {
     pub(crate) fn watch(&mut self, scheduler: Rc<Scheduler<SimWord>>) {
         self.oracles.begin(scheduler.config());
         self.exposures.begin(scheduler.config());
-        self.private_max = scheduler.config().private_tasks;
+        self.private_max = scheduler.config().tuning.private_tasks;
         self.scheduler = Some(scheduler);
     }
 

@@ -137,7 +137,7 @@ fn from_injector<T, P: WorkerPorts<T>>(state: &mut WorkerState<T, P>) -> Option<
 fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     let me = cx.state().worker;
     let config = cx.state().scheduler().config();
-    let (others, tries) = (config.workers - 1, config.steal_tries as usize);
+    let (others, tries) = (config.workers - 1, config.tuning.steal_tries as usize);
     if others == 0 {
         return None;
     }

@@ -80,7 +80,7 @@ impl TieredIdle {
     pub fn of(config: &ExecutorConfig) -> Self {
         Self {
             spins_a_round: if config.is_crowded() { 0 } else { SPINS_A_ROUND },
-            ..Self::new(config.spin_iters, config.park_timeout)
+            ..Self::new(config.tuning.spin_iters, config.tuning.park_timeout)
         }
     }
 }
@@ -174,12 +174,11 @@ mod tests {
     #[test]
     fn nobody_dozes_where_there_are_fewer_cores_than_workers() {
         for (cores, spin_before) in [(None, 2_000), (Some(2), 2_000), (Some(1), 0)] {
-            let mut idle = TieredIdle::of(&ExecutorConfig {
-                workers: 2,
-                cores,
-                spin_iters: 100,
-                ..ExecutorConfig::default()
-            });
+            let mut idle = TieredIdle::of(
+                &ExecutorConfig::new(2)
+                    .cores(cores)
+                    .tune(|tuning| tuning.spin_iters = 100),
+            );
             idle.on_work(Duration::ZERO);
             let round = IdleRound {
                 round: 0,

@@ -36,9 +36,10 @@ impl<W> Scheduler<W> {
         if let Err(error) = config.validate() {
             panic!("{error}");
         }
-        let headroom = config
-            .workers
-            .saturating_mul(LocalCredits::held_max(config.credit_block, config.private_tasks));
+        let headroom = config.workers.saturating_mul(LocalCredits::held_max(
+            config.tuning.credit_block,
+            config.tuning.private_tasks,
+        ));
         Self {
             state: RunState::new(headroom, &mut word),
             sleep: Sleep::new(config.workers, config.searchers_max(), &mut word),

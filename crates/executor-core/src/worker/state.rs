@@ -87,9 +87,9 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     /// The state of worker `worker`, with nothing in hand.
     pub fn new(worker: usize, ports: P) -> Self {
         let config = ports.scheduler().config();
-        let credits = LocalCredits::new(config.credit_block);
-        let private = PrivateTasks::new(config.private_tasks);
-        let time = TaskTime::new(config.fairness_interval);
+        let credits = LocalCredits::new(config.tuning.credit_block);
+        let private = PrivateTasks::new(config.tuning.private_tasks);
+        let time = TaskTime::new(config.tuning.fairness_interval);
         let crowded = config.is_crowded();
         Self {
             ports,
@@ -372,7 +372,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     /// Operations on private tasks that take as long as the last wake took, but not more than
     /// configured.
     fn wake_threshold(&self) -> u32 {
-        let most = self.scheduler().config().wake_threshold;
+        let most = self.scheduler().config().tuning.wake_threshold;
         let Some(wake_ns) = self.wake_ns else {
             return most;
         };
@@ -509,7 +509,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     }
 
     fn short_ns(&self) -> u64 {
-        nanos(self.scheduler().config().short_task)
+        nanos(self.scheduler().config().tuning.short_task)
     }
 }
 

@@ -98,11 +98,7 @@ impl Top {
 
     /// `workers` workers that park at the first failed search.
     pub(crate) fn of(workers: usize) -> Rc<Self> {
-        Self::new(ExecutorConfig {
-            workers,
-            spin_iters: 0,
-            ..ExecutorConfig::default()
-        })
+        Self::new(ExecutorConfig::new(workers).tune(|tuning| tuning.spin_iters = 0))
     }
 
     pub(crate) fn spawn(self: &Rc<Self>, task: Task) {

@@ -101,12 +101,11 @@ fn a_panic_closes_the_gate_hands_back_the_rest_and_leaves_no_count() {
 }
 
 fn isolating(workers: usize) -> std::rc::Rc<Top> {
-    Top::new(ExecutorConfig {
-        workers,
-        spin_iters: 0,
-        on_panic: OnPanic::Isolate,
-        ..ExecutorConfig::default()
-    })
+    Top::new(
+        ExecutorConfig::new(workers)
+            .on_panic(OnPanic::Isolate)
+            .tune(|tuning| tuning.spin_iters = 0),
+    )
 }
 
 #[test]

@@ -40,10 +40,7 @@ fn own_tasks_run_newest_first_then_the_injector_then_a_victims_oldest() {
 #[test]
 fn a_worker_that_feeds_itself_for_ever_still_takes_from_outside_within_the_interval() {
     let interval = 5;
-    let top = Top::new(ExecutorConfig {
-        fairness_interval: interval,
-        ..ExecutorConfig::default()
-    });
+    let top = Top::new(ExecutorConfig::default().tune(|tuning| tuning.fairness_interval = interval));
     top.place(0, 1);
     let mut worker = top.worker(0);
     let feed_itself = |task: u32, cx: &mut crate::bench_top::Worker| {
@@ -108,11 +105,10 @@ fn a_lone_worker_has_no_victim() {
 #[test]
 fn every_count_is_back_after_the_first_failed_search() {
     for credit_block in [1, 2, 64] {
-        let config = ExecutorConfig {
-            credit_block,
-            spin_iters: 1_000,
-            ..ExecutorConfig::default()
-        };
+        let config = ExecutorConfig::default().tune(|tuning| {
+            tuning.spin_iters = 1_000;
+            tuning.credit_block = credit_block;
+        });
         let top = Top::new(config);
         top.spawn(3);
         let mut worker = top.worker(0);
@@ -127,10 +123,7 @@ fn every_count_is_back_after_the_first_failed_search() {
 
 #[test]
 fn in_the_middle_of_work_two_blocks_may_be_spare_and_more_go_back_down_to_one() {
-    let top = Top::new(ExecutorConfig {
-        credit_block: 2,
-        ..ExecutorConfig::default()
-    });
+    let top = Top::new(ExecutorConfig::default().tune(|tuning| tuning.credit_block = 2));
     (0..12).for_each(|task| top.place(0, task));
     let mut worker = top.worker(0);
     // Without the running task's. Each ended task leaves its count.

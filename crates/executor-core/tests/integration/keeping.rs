@@ -24,11 +24,7 @@ const SMALL_NS: u64 = 100;
 
 /// Two workers, of which the first is stepped.
 fn two() -> ExecutorConfig {
-    ExecutorConfig {
-        workers: 2,
-        spin_iters: 0,
-        ..ExecutorConfig::default()
-    }
+    ExecutorConfig::new(2).tune(|tuning| tuning.spin_iters = 0)
 }
 
 /// Worker 0 after it has measured tasks of `each_ns` nanoseconds.
@@ -246,10 +242,7 @@ fn a_sleeper_is_woken_after_so_many_spawns_and_not_before() {
 #[test]
 fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
     let wake_threshold = 12;
-    let config = ExecutorConfig {
-        wake_threshold,
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.wake_threshold = wake_threshold);
     let (top, mut worker) = measured(config, SMALL_NS);
     spawn_from_root(&top, &mut worker, 100);
     // A publication for a searcher restarts the count. The searcher takes all and falls asleep.
@@ -308,10 +301,7 @@ fn operations_are_counted_anew_after_the_private_tasks_have_run_out() {
 
 #[test]
 fn tasks_that_have_become_long_are_public_after_the_next_sample() {
-    let config = ExecutorConfig {
-        fairness_interval: 20,
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.fairness_interval = 20);
     let (top, mut worker) = measured(config, SMALL_NS);
     spawn_from_root(&top, &mut worker, 100);
     let long = |_: Task, _: &mut Worker| top.now_ns.set(top.now_ns.get() + 5_000);
@@ -410,11 +400,10 @@ fn tasks_that_are_not_known_to_be_short_leave_the_injector_one_by_one() {
 
 #[test]
 fn what_a_task_of_a_run_spawns_comes_after_the_run_and_before_what_is_in_reserve() {
-    let config = ExecutorConfig {
-        fairness_interval: 20,
-        private_tasks: 8,
-        ..two()
-    };
+    let config = two().tune(|tuning| {
+        tuning.fairness_interval = 20;
+        tuning.private_tasks = 8;
+    });
     let (top, mut worker) = measured(config, SMALL_NS);
     spawn_from_root(&top, &mut worker, 30);
     let mut own = 0;
@@ -465,10 +454,7 @@ fn what_is_left_of_a_run_goes_back_to_the_injector_if_somebody_is_hungry_or_task
 
 #[test]
 fn more_than_fits_is_kept_in_reserve_and_all_of_it_runs_newest_first() {
-    let config = ExecutorConfig {
-        private_tasks: 8,
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.private_tasks = 8);
     let (top, mut worker) = measured(config, SMALL_NS);
     run_root(&top, &mut worker, |cx| {
         spawn(cx, 100);
@@ -484,10 +470,7 @@ fn more_than_fits_is_kept_in_reserve_and_all_of_it_runs_newest_first() {
 
 #[test]
 fn no_room_for_private_tasks_makes_every_task_public() {
-    let config = ExecutorConfig {
-        private_tasks: 0,
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.private_tasks = 0);
     let (top, mut worker) = measured(config, SMALL_NS);
     top.register(1, false);
     spawn_from_root(&top, &mut worker, 3);
@@ -513,10 +496,7 @@ fn private_tasks_are_handed_back_while_aborting_and_so_is_what_the_running_one_s
 #[test]
 fn after_a_panic_private_tasks_are_handed_back_and_no_count_is_left_or_missing() {
     for credit_block in [1, 2, 64] {
-        let config = ExecutorConfig {
-            credit_block,
-            ..two()
-        };
+        let config = two().tune(|tuning| tuning.credit_block = credit_block);
         // A task with private children, and a private task itself.
         for panics in [ROOT, 4] {
             let (top, mut worker) = measured(config.clone(), SMALL_NS);
@@ -572,10 +552,7 @@ fn outside_waits_for(config: ExecutorConfig, each_ns: u64) -> usize {
 #[test]
 fn the_injector_has_its_turn_within_the_interval_when_all_tasks_are_private() {
     for fairness_interval in [1, 20, 127] {
-        let config = ExecutorConfig {
-            fairness_interval,
-            ..two()
-        };
+        let config = two().tune(|tuning| tuning.fairness_interval = fairness_interval);
         let waited = outside_waits_for(config, SMALL_NS);
         assert!(
             waited < fairness_interval as usize,
@@ -586,10 +563,7 @@ fn the_injector_has_its_turn_within_the_interval_when_all_tasks_are_private() {
 
 #[test]
 fn the_injector_has_its_turn_within_two_hundred_microseconds() {
-    let config = ExecutorConfig {
-        short_task: Duration::from_millis(1),
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.short_task = Duration::from_millis(1));
     let waited = outside_waits_for(config, 50_000);
     assert!(waited < 4, "{waited} tasks of 50 µs");
 }

@@ -53,11 +53,7 @@ fn a_single_task_from_the_injector_wakes_nobody_else() {
 
 #[test]
 fn enough_searchers_send_the_next_idle_worker_to_sleep_at_once() {
-    let top = Top::new(ExecutorConfig {
-        workers: 2,
-        spin_iters: 1_000,
-        ..ExecutorConfig::default()
-    });
+    let top = Top::new(ExecutorConfig::new(2).tune(|tuning| tuning.spin_iters = 1_000));
     assert!(top.scheduler.sleep().begin_search(&top.ports(1)));
     let mut worker = top.worker(0);
     let mut idle = TieredIdle::new(1_000, None);

@@ -6,32 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use executor_threaded::affinity::{CoreAssigner, CoreError};
 use executor_threaded::hooks::{IdleAction, IdleHooks, IdleRound, Park};
-use executor_threaded::{BuildError, Executor, ExecutorConfig, ExecutorHandle, Pin, for_host};
+use executor_threaded::{BuildError, Executor, ExecutorHandle, Pin, for_host};
 
 use crate::support::{assert_no_thread_is_left, both_ways_of_parking, config};
 
 #[test]
 fn a_setting_out_of_its_range_is_named() {
     let bad = [
+        (config(1, None).workers(0), "workers"),
+        (config(1, None).workers(usize::MAX), "workers"),
         (
-            ExecutorConfig {
-                workers: 0,
-                ..config(1, None)
-            },
-            "workers",
-        ),
-        (
-            ExecutorConfig {
-                workers: usize::MAX,
-                ..config(1, None)
-            },
-            "workers",
-        ),
-        (
-            ExecutorConfig {
-                steal_tries: 0,
-                ..config(1, None)
-            },
+            config(1, None).tune(|tuning| tuning.steal_tries = 0),
             "steal_tries",
         ),
     ];
@@ -109,7 +94,7 @@ both_ways_of_parking! {
             .on_stop(move |worker| { stops.fetch_add(worker + 1, Ordering::Relaxed); })
             .idle_hooks(move |_worker, config| Counting {
                 rounds: Arc::clone(&idles),
-                park_timeout: config.park_timeout,
+                park_timeout: config.tuning.park_timeout,
             })
             .build(|_| (), |(), _cx| {})
             .expect("the executor starts");
@@ -134,10 +119,7 @@ fn a_core_belongs_to_one_executor_at_a_time() {
     fn pinned(pin_threads: Pin, workers: usize) -> Result<(Executor<()>, BTreeSet<String>), BuildError> {
         let places: Arc<Mutex<Vec<String>>> = Arc::default();
         let seen = Arc::clone(&places);
-        let config = ExecutorConfig {
-            pin_threads,
-            ..config(workers, None)
-        };
+        let config = config(workers, None).pin_threads(pin_threads);
         let executor = Executor::<()>::new(
             config,
             move |_| seen.lock().expect("nobody panics here").push(allowed_cores()),
@@ -193,10 +175,7 @@ fn a_core_belongs_to_one_executor_at_a_time() {
     // In this test, since it holds every core at times.
     let one = CoreAssigner::new().cores()[0];
     let kept = Executor::<()>::builder()
-        .config(ExecutorConfig {
-            pin_threads: Pin::Always,
-            ..config(2, None)
-        })
+        .config(config(2, None).pin_threads(Pin::Always))
         .cpus([one])
         .build(|_| (), |(), _cx| {});
     let error = kept.map(|_| ()).expect_err("two workers and one core");
@@ -340,4 +319,21 @@ fn tasks_of_eight_kilobytes_and_large_scratch_values_fit_the_stack() {
     let executor = Executor::<Task>::new(config(2, None), |_| [0; 20_000], run).expect("the executor starts");
     executor.spawn_external([3; 8192]).expect("the gate is open");
     assert_eq!(executor.join().total.executed(), (1 << 4) - 1);
+}
+
+#[test]
+fn without_settings_there_is_a_worker_for_each_core_of_the_host() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&made);
+    let executor = Executor::<()>::builder()
+        .build(
+            move |_worker| {
+                counted.fetch_add(1, Ordering::Relaxed);
+            },
+            |(), _cx| {},
+        )
+        .expect("no variable says otherwise");
+    executor.join();
+    let host = for_host().expect("no variable says otherwise");
+    assert_eq!(made.load(Ordering::Relaxed), host.workers);
 }

@@ -180,13 +180,7 @@ proptest! {
         let full = roots + children.iter().map(|&n| usize::from(n)).sum::<usize>();
         let tally = Arc::new(Tally::new(full));
         let (seen, next) = (Arc::clone(&tally), Arc::clone(&born));
-        let settings = executor_threaded::ExecutorConfig {
-            credit_block,
-            fairness_interval,
-            steal_tries,
-            spin_iters,
-            ..config(workers, timeout.then_some(std::time::Duration::from_micros(200)))
-        };
+        let settings = config(workers, timeout.then_some(std::time::Duration::from_micros(200))).tune(|tuning| { tuning.steal_tries = steal_tries; tuning.spin_iters = spin_iters; tuning.credit_block = credit_block; tuning.fairness_interval = fairness_interval; });
         let executor = Executor::<usize>::new(settings, |_| (), move |task, cx| {
             seen.see(task);
             for child in 0..children.get(task).copied().unwrap_or(0) {

@@ -258,10 +258,7 @@ both_ways_of_parking! {
 }
 
 fn isolating(workers: usize, park_timeout: Option<std::time::Duration>) -> ExecutorConfig {
-    ExecutorConfig {
-        on_panic: OnPanic::Isolate,
-        ..config(workers, park_timeout)
-    }
+    config(workers, park_timeout).on_panic(OnPanic::Isolate)
 }
 
 both_ways_of_parking! {

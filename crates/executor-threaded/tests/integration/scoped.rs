@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use executor_threaded::{BuildError, Executor, ExecutorConfig, OnPanic, Rejected, scope};
+use executor_threaded::{BuildError, Executor, OnPanic, Rejected, scope};
 
 use crate::support::{Door, Tally, assert_no_thread_is_left, both_ways_of_parking, config};
 
@@ -147,7 +147,7 @@ both_ways_of_parking! {
 both_ways_of_parking! {
     fn a_scope_isolates_panics_if_it_is_told_to(park_timeout) {
         let report = Executor::<u32>::builder()
-            .config(ExecutorConfig { on_panic: OnPanic::Isolate, ..config(2, park_timeout) })
+            .config(config(2, park_timeout).on_panic(OnPanic::Isolate))
             .on_panic(|_worker, _payload, panics: &mut u32| *panics += 1)
             .scope(
                 |_| 0,

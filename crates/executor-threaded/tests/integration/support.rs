@@ -38,12 +38,9 @@ pub(crate) const fn sized(debug: usize, release: usize) -> usize {
 
 /// `workers` workers without pinning, since tests run beside each other.
 pub(crate) fn config(workers: usize, park_timeout: Option<Duration>) -> ExecutorConfig {
-    ExecutorConfig {
-        workers,
-        park_timeout,
-        pin_threads: Pin::Never,
-        ..ExecutorConfig::default()
-    }
+    ExecutorConfig::new(workers)
+        .pin_threads(Pin::Never)
+        .tune(|tuning| tuning.park_timeout = park_timeout)
 }
 
 /// Counts how often each task was seen.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use executor_threaded::worker_id::set_current_worker_id;
-use executor_threaded::{Executor, ExecutorConfig, Rng, TaskCtx, WorkerCtx, current_worker_id};
+use executor_threaded::{Executor, Rng, TaskCtx, WorkerCtx, current_worker_id};
 
 use crate::support::{Door, both_ways_of_parking, config, wait_until};
 
@@ -48,12 +48,10 @@ fn history(seed: u64, park_timeout: Option<std::time::Duration>) -> Vec<(u32, u6
     let executor = Executor::<u32>::new(
         // Otherwise the measured times would decide when the worker takes from the injector, and in
         // which runs.
-        ExecutorConfig {
-            seed,
-            fairness_interval: 1,
-            private_tasks: 0,
-            ..config(1, park_timeout)
-        },
+        config(1, park_timeout).seed(seed).tune(|tuning| {
+            tuning.fairness_interval = 1;
+            tuning.private_tasks = 0;
+        }),
         |_| (),
         move |task, cx| {
             let lot = cx.rng.next_u64();
@@ -129,7 +127,7 @@ both_ways_of_parking! {
         // Whether a worker parks between two tasks is chance, so it is tried until one does.
         loop {
             let executor = Executor::<()>::new(
-                ExecutorConfig { spin_iters: 0, ..config(1, park_timeout) },
+                config(1, park_timeout).tune(|tuning| tuning.spin_iters = 0),
                 |_| (),
                 |(), _cx| {},
             )
@@ -285,11 +283,9 @@ fn a_task_that_changes_its_workers_number_does_not_change_which_queues_are_searc
     let (changed, stolen) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
     let steals = Arc::clone(&stolen);
     let executor = Executor::<Task>::new(
-        ExecutorConfig {
-            spin_iters: u32::MAX,
-            cores: Some(2),
-            ..config(2, None)
-        },
+        config(2, None)
+            .cores(Some(2))
+            .tune(|tuning| tuning.spin_iters = u32::MAX),
         |_| (),
         move |task, cx| match task {
             Task::ChangeTheNumber => {

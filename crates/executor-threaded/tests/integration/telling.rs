@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use executor_threaded::hooks::{ExecTraceEvent, TraceHooks};
-use executor_threaded::{ChromeTrace, Executor, ExecutorConfig, OnPanic};
+use executor_threaded::{ChromeTrace, Executor, OnPanic};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
@@ -210,7 +210,7 @@ both_ways_of_parking! {
     fn a_chrome_trace_has_a_lane_a_worker_and_a_bar_a_task_that_ends_though_it_panics(park_timeout) {
         let trace = ChromeTrace::new();
         let executor = Executor::<u32>::builder()
-            .config(ExecutorConfig { on_panic: OnPanic::Isolate, ..config(2, park_timeout) })
+            .config(config(2, park_timeout).on_panic(OnPanic::Isolate))
             .trace_hooks(trace.hooks(|task: &u32| *task))
             .build(|_| (), |task, cx| {
                 if task < 100 {

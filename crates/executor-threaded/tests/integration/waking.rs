@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use executor_threaded::{Executor, ExecutorConfig};
+use executor_threaded::Executor;
 
 use crate::support::{both_ways_of_parking, config, sized, wait_until};
 
@@ -27,10 +27,7 @@ fn ping_pong(workers: usize, park_timeout: Option<Duration>, rounds: usize) {
     let pongs = Arc::new(AtomicUsize::new(0));
     let (ponged, producer) = (Arc::clone(&pongs), thread::current());
     let executor = Executor::<usize>::new(
-        ExecutorConfig {
-            spin_iters: 0,
-            ..config(workers, park_timeout)
-        },
+        config(workers, park_timeout).tune(|tuning| tuning.spin_iters = 0),
         |_| (),
         move |ping, _cx| {
             let before = ponged.swap(ping, Ordering::Release);
@@ -53,7 +50,7 @@ both_ways_of_parking! {
     /// The same between workers: a chain of tasks through the global queue.
     fn a_long_chain_through_the_global_queue_arrives(park_timeout) {
         let executor = Executor::<usize>::new(
-            ExecutorConfig { spin_iters: 0, ..config(4, park_timeout) },
+            config(4, park_timeout).tune(|tuning| tuning.spin_iters = 0),
             |_| (),
             |left, cx| if left > 0 { cx.spawn_global(left - 1) },
         )
@@ -72,7 +69,7 @@ both_ways_of_parking! {
                 let met = Arc::new(AtomicUsize::new(0));
                 let meets = Arc::clone(&met);
                 let executor = Executor::<()>::new(
-                    ExecutorConfig { spin_iters: 0, ..config(workers, park_timeout) },
+                    config(workers, park_timeout).tune(|tuning| tuning.spin_iters = 0),
                     |_| (),
                     move |(), _cx| {
                         meets.fetch_add(1, Ordering::Relaxed);
@@ -95,7 +92,7 @@ both_ways_of_parking! {
                 let met = Arc::new(AtomicUsize::new(0));
                 let meets = Arc::clone(&met);
                 let executor = Executor::<bool>::new(
-                    ExecutorConfig { spin_iters: 0, ..config(workers, park_timeout) },
+                    config(workers, park_timeout).tune(|tuning| tuning.spin_iters = 0),
                     |_| (),
                     move |root, cx| {
                         if root {

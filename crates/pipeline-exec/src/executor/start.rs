@@ -55,11 +55,7 @@ impl PipelineExecutorBuilder {
             let name = &self.thread_name;
             hub.record_for(trace, (0..threads.get()).map(|worker| format!("{name}-{worker}")));
         }
-        let config = ExecutorConfig {
-            workers: threads.get(),
-            pin_threads: self.pinning,
-            ..ExecutorConfig::default()
-        };
+        let config = ExecutorConfig::new(threads.get()).pin_threads(self.pinning);
         let mut executor = Executor::builder()
             .config(config)
             .thread_name(self.thread_name.clone());

@@ -75,11 +75,7 @@ pub(crate) fn measure() {
 }
 
 fn config(workers: usize) -> ExecutorConfig {
-    ExecutorConfig {
-        workers,
-        pin_threads: Pin::Never,
-        ..ExecutorConfig::default()
-    }
+    ExecutorConfig::new(workers).pin_threads(Pin::Never)
 }
 
 fn run_plain(workers: usize, tasks: &[Task]) -> Duration {

@@ -147,13 +147,12 @@ impl Load {
     }
 
     pub(crate) fn record(&self, workers: usize, round: u64) -> RecordedRun<u64, ()> {
-        let recording = Recording::new(ExecutorConfig {
-            workers,
-            on_panic: self.on_panic,
-            // Rounds differ in the first victim.
-            seed: ExecutorConfig::default().seed ^ round,
-            ..ExecutorConfig::default()
-        });
+        // Rounds differ in the first victim.
+        let recording = Recording::new(
+            ExecutorConfig::new(workers)
+                .seed(ExecutorConfig::default().seed ^ round)
+                .on_panic(self.on_panic),
+        );
         record(&recording, |_worker| 0, run, |handle| (self.body)(handle, round))
             .expect("threads can be started")
     }

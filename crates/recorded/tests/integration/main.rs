@@ -20,10 +20,7 @@ fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
 }
 
 fn recorded(workers: usize, body: impl FnOnce(&RecordedHandle<'_, u32>)) -> Record {
-    let config = ExecutorConfig {
-        workers,
-        ..ExecutorConfig::default()
-    };
+    let config = ExecutorConfig::new(workers);
     let run = record(&Recording::new(config), |_| 0, run, body);
     run.expect("threads can be started").record
 }

@@ -98,7 +98,7 @@ fn operations_max(config: &ExecutorConfig) -> u32 {
     // sleepers, a few operations for searchers. That distance holds as many pops, as many pushes
     // that make up for them, and as many more pushes. The next tick shares, unless a sleeper is not
     // yet worth a wake for lack of operations, and then there were none.
-    3 * config.wake_threshold.max(SEARCH_TICK_MAX)
+    3 * config.tuning.wake_threshold.max(SEARCH_TICK_MAX)
 }
 
 #[cfg(test)]
@@ -118,11 +118,7 @@ mod tests {
     }
 
     fn config() -> ExecutorConfig {
-        ExecutorConfig {
-            workers: 2,
-            wake_threshold: 8,
-            ..ExecutorConfig::default()
-        }
+        ExecutorConfig::new(2).tune(|tuning| tuning.wake_threshold = 8)
     }
 
     /// The operation of worker 0 at which the oracle failed it, within a thousand.

@@ -13,7 +13,7 @@ pub struct FairnessOracle {
 
 impl FairnessOracle {
     pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
-        self.interval = config.fairness_interval;
+        self.interval = config.tuning.fairness_interval;
         self.bypassed = vec![0; config.workers];
     }
 
@@ -46,10 +46,7 @@ mod tests {
     #[test]
     fn a_worker_that_forgets_the_injector_is_noticed() {
         let mut oracle = FairnessOracle::default();
-        oracle.begin(&ExecutorConfig {
-            fairness_interval: 2,
-            ..ExecutorConfig::default()
-        });
+        oracle.begin(&ExecutorConfig::default().tune(|tuning| tuning.fairness_interval = 2));
         assert_eq!([oracle.took_own(0), oracle.took_own(0)], [Ok(()), Ok(())]);
         oracle.looked_at_injector(0);
         assert_eq!([oracle.took_own(0), oracle.took_own(0)], [Ok(()), Ok(())]);

@@ -117,10 +117,7 @@ mod tests {
 
     fn oracle() -> OrderOracle {
         let mut oracle = OrderOracle::default();
-        oracle.begin(&ExecutorConfig {
-            workers: 2,
-            ..ExecutorConfig::default()
-        });
+        oracle.begin(&ExecutorConfig::new(2));
         oracle
     }
 

@@ -334,10 +334,7 @@ mod tests {
     impl Fixture {
         fn new() -> Self {
             let mut oracle = ProtocolOracle::default();
-            oracle.begin(&ExecutorConfig {
-                workers: 2,
-                ..ExecutorConfig::default()
-            });
+            oracle.begin(&ExecutorConfig::new(2));
             Self { oracle, word: 0 }
         }
 

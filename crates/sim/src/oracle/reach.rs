@@ -123,10 +123,7 @@ mod tests {
 
     fn oracle() -> ReachOracle {
         let mut oracle = ReachOracle::default();
-        oracle.begin(&ExecutorConfig {
-            workers: 3,
-            ..ExecutorConfig::default()
-        });
+        oracle.begin(&ExecutorConfig::new(3));
         oracle
     }
 

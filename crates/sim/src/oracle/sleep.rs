@@ -144,10 +144,7 @@ mod tests {
 
     fn oracle() -> SleepOracle {
         let mut oracle = SleepOracle::default();
-        oracle.begin(&ExecutorConfig {
-            workers: 2,
-            ..ExecutorConfig::default()
-        });
+        oracle.begin(&ExecutorConfig::new(2));
         oracle
     }
 

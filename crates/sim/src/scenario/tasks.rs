@@ -152,7 +152,7 @@ impl Tasks {
     /// take all but its private tasks.
     pub(crate) fn fits_beyond_max(&self, config: &ExecutorConfig) -> bool {
         let spawned = self.count().saturating_sub(self.roots.into());
-        spawned <= (config.workers * config.private_tasks) as u64
+        spawned <= (config.workers * config.tuning.private_tasks) as u64
     }
 
     /// Number of tasks in all.

@@ -144,10 +144,7 @@ impl Traffic {
     /// The failure, if an oracle finds one. No oracle judges times: the caller does.
     pub fn measure(&self, workers: usize, seed: u64) -> Result<Figures, Failure> {
         let setup = Setup {
-            config: executor_core::ExecutorConfig {
-                workers,
-                ..Setup::default().config
-            },
+            config: Setup::default().config.workers(workers),
             step_limit: u64::MAX,
             ..Setup::default()
         };

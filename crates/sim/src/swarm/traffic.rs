@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use executor_core::ExecutorConfig;
-
 use crate::scenario::{Load, Scenario, Traffic};
 use crate::schedule::StrategyKind;
 use crate::scheduler::Dice;
@@ -80,11 +78,10 @@ fn scenario(dice: &mut Dice) -> Scenario {
         quantum_ns,
         ..Traffic::default()
     };
-    let config = ExecutorConfig {
-        workers,
-        park_timeout: (dice.below(8) == 0).then(|| Duration::from_micros(200)),
-        ..Setup::default().config
-    };
+    let config = Setup::default()
+        .config
+        .workers(workers)
+        .tune(|tuning| tuning.park_timeout = (dice.below(8) == 0).then(|| Duration::from_micros(200)));
     Scenario {
         load: Load::Traffic(traffic),
         setup: Setup {

@@ -322,10 +322,7 @@ mod tests {
             false,
             Trace::new(true),
         );
-        world.watch(Rc::new(SimWord::scheduler(ExecutorConfig {
-            workers: 2,
-            ..ExecutorConfig::default()
-        })));
+        world.watch(Rc::new(SimWord::scheduler(ExecutorConfig::new(2))));
         world.join(ActorKind::Worker(0));
         world.join(ActorKind::Worker(1));
         // One external task is in flight, or no worker could acquire.
@@ -400,7 +397,7 @@ mod tests {
 
     #[test]
     fn private_tasks_count_for_the_bypass_of_the_injector() {
-        let interval = ExecutorConfig::default().fairness_interval as usize;
+        let interval = ExecutorConfig::default().tuning.fairness_interval as usize;
         let mut world = world(interval + 1);
         for _ in 0..interval {
             let task = kept(&mut world);

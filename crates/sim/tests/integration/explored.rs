@@ -5,13 +5,11 @@ use sim::{Course, Event, Object, Op, Report, Simulation, StrategyKind, WordName}
 
 /// Workers that look once and then sleep.
 pub(crate) fn sleepy(workers: usize) -> ExecutorConfig {
-    ExecutorConfig {
-        workers,
-        steal_tries: 1,
-        spin_iters: 0,
-        credit_block: 1,
-        ..ExecutorConfig::default()
-    }
+    ExecutorConfig::new(workers).tune(|tuning| {
+        tuning.steal_tries = 1;
+        tuning.spin_iters = 0;
+        tuning.credit_block = 1;
+    })
 }
 
 /// Runs `set_up`, whose tasks spawn nothing, under many schedules. No oracle may fail a run, and

@@ -93,12 +93,10 @@ fn a_panic_that_is_allowed_is_part_of_the_report() {
 #[test]
 fn isolated_panics_keep_nothing_else_from_running() {
     std::panic::set_hook(Box::new(|_| {}));
-    let config = executor_core::ExecutorConfig {
-        workers: 2,
-        spin_iters: 0,
-        on_panic: executor_core::OnPanic::Isolate,
-        ..executor_core::ExecutorConfig::default()
-    };
+    let config = executor_core::ExecutorConfig::default()
+        .workers(2)
+        .on_panic(executor_core::OnPanic::Isolate)
+        .tune(|tuning| tuning.spin_iters = 0);
     for seed in 0..200 {
         let report = Simulation::new(seed)
             .config(config.clone())

@@ -65,15 +65,15 @@ fn config() -> impl Strategy<Value = ExecutorConfig> {
         1_u32..6,
     )
         .prop_map(
-            |(credit_block, private_tasks, fairness_interval, wake_threshold)| ExecutorConfig {
-                workers: STEPPED + 1,
-                spin_iters: 0,
-                credit_block,
-                private_tasks,
-                fairness_interval,
-                wake_threshold,
-                short_task: Duration::from_micros(1),
-                ..ExecutorConfig::default()
+            |(credit_block, private_tasks, fairness_interval, wake_threshold)| {
+                ExecutorConfig::new(STEPPED + 1).tune(|tuning| {
+                    tuning.spin_iters = 0;
+                    tuning.credit_block = credit_block;
+                    tuning.fairness_interval = fairness_interval;
+                    tuning.private_tasks = private_tasks;
+                    tuning.short_task = Duration::from_micros(1);
+                    tuning.wake_threshold = wake_threshold;
+                })
             },
         )
 }
@@ -124,8 +124,8 @@ impl World {
         assert!(counted >= tasks, "{tasks} tasks in flight, but {counted} counted");
         // Two spare blocks, the block of a public task, and credits of private tasks run since the
         // last tick.
-        let since_look = config.fairness_interval as usize;
-        let spare = STEPPED * (since_look + 2 * config.credit_block + 2);
+        let since_look = config.tuning.fairness_interval as usize;
+        let spare = STEPPED * (since_look + 2 * config.tuning.credit_block + 2);
         assert!(
             counted <= tasks + spare,
             "{tasks} tasks in flight, and {counted} counted"

@@ -28,10 +28,7 @@ fn a_task_of_the_own_public_queue_needs_no_look_while_nothing_has_changed() {
 
 #[test]
 fn what_is_in_reserve_is_newer_than_the_public_queue_and_comes_first() {
-    let config = ExecutorConfig {
-        private_tasks: 4,
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.private_tasks = 4);
     let (top, mut worker) = measured(config, SMALL_NS);
     run_root(&top, &mut worker, |cx| {
         top.place(0, 77);
@@ -43,10 +40,7 @@ fn what_is_in_reserve_is_newer_than_the_public_queue_and_comes_first() {
 
 #[test]
 fn while_nobody_is_hungry_private_tasks_need_hardly_a_look() {
-    let config = ExecutorConfig {
-        credit_block: 256,
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.credit_block = 256);
     let (top, mut worker) = measured(config, SMALL_NS);
     let n = 200;
     run_root(&top, &mut worker, |cx| {
@@ -133,7 +127,7 @@ fn the_clock_is_not_read_when_the_hungry_have_something_to_take() {
 #[test]
 fn with_fewer_cores_than_workers_no_more_is_given_away_than_thieves_take_one_by_one() {
     for (cores, public, injected) in [(None, 0, 100), (Some(2), 0, 100), (Some(1), 32, 0)] {
-        let (top, mut worker) = measured(ExecutorConfig { cores, ..two() }, SMALL_NS);
+        let (top, mut worker) = measured(two().cores(cores), SMALL_NS);
         spawn_from_root(&top, &mut worker, 200);
         search(&top, 1);
         worker.step();
@@ -147,10 +141,7 @@ fn with_fewer_cores_than_workers_no_more_is_given_away_than_thieves_take_one_by_
 
 #[test]
 fn with_fewer_cores_than_workers_tasks_leave_the_injector_one_by_one() {
-    let config = ExecutorConfig {
-        cores: Some(1),
-        ..two()
-    };
+    let config = two().cores(Some(1));
     let (top, mut worker) = measured(config, SMALL_NS);
     hand_over(&top, 0..5);
     worker.step();
@@ -160,17 +151,11 @@ fn with_fewer_cores_than_workers_tasks_leave_the_injector_one_by_one() {
 #[test]
 fn the_injector_is_looked_at_with_every_nth_task_and_no_more_often() {
     let interval = 5;
-    let config = ExecutorConfig {
-        fairness_interval: interval,
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.fairness_interval = interval);
     // Where each task ticks, the tick for the injector counts as well.
     for (private_tasks, every) in [(0, interval - 1), (8, interval)] {
         let (top, mut worker) = measured(
-            ExecutorConfig {
-                private_tasks,
-                ..config.clone()
-            },
+            config.clone().tune(|tuning| tuning.private_tasks = private_tasks),
             SMALL_NS,
         );
         run_root(&top, &mut worker, |cx| cx.state.spawn_local(0));
@@ -191,10 +176,7 @@ fn the_injector_is_looked_at_with_every_nth_task_and_no_more_often() {
 fn a_look_in_between_does_not_put_off_the_injectors_turn() {
     const OUTSIDE: Task = 7;
     let interval = 20;
-    let config = ExecutorConfig {
-        fairness_interval: interval,
-        ..two()
-    };
+    let config = two().tune(|tuning| tuning.fairness_interval = interval);
     for look_after in [3, 10, 17] {
         let (top, mut worker) = measured(config.clone(), SMALL_NS);
         let link = |task: Task, cx: &mut Worker| {

@@ -86,24 +86,21 @@ impl Scene {
     /// Workers that keep short tasks private: tasks count as short from the first spawn, and one
     /// operation justifies a wake.
     pub(crate) fn keeping(workers: usize, tasks: usize, credit_block: usize) -> Self {
-        let config = ExecutorConfig {
-            private_tasks: tasks,
-            fairness_interval: 1,
-            wake_threshold: 1,
-            ..Self::config(workers, credit_block)
-        };
+        let config = Self::config(workers, credit_block).tune(|tuning| {
+            tuning.fairness_interval = 1;
+            tuning.private_tasks = tasks;
+            tuning.wake_threshold = 1;
+        });
         Self::of(config, tasks)
     }
 
     fn config(workers: usize, credit_block: usize) -> ExecutorConfig {
-        ExecutorConfig {
-            workers,
-            credit_block,
-            steal_tries: 1,
-            spin_iters: 0,
-            private_tasks: 0,
-            ..Default::default()
-        }
+        ExecutorConfig::new(workers).tune(|tuning| {
+            tuning.steal_tries = 1;
+            tuning.spin_iters = 0;
+            tuning.credit_block = credit_block;
+            tuning.private_tasks = 0;
+        })
     }
 
     fn of(config: ExecutorConfig, tasks: usize) -> Self {

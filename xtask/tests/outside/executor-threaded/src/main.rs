@@ -59,10 +59,7 @@ fn crawl<C: TaskCtx<Task, Totals>>(task: Task, cx: &mut C) {
 }
 
 fn two_workers() -> ExecutorConfig {
-    ExecutorConfig {
-        workers: 2,
-        ..Default::default()
-    }
+    ExecutorConfig::new(2)
 }
 
 fn crawler(config: ExecutorConfig) -> Result<Executor<Task>, BuildError> {
@@ -76,14 +73,7 @@ fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     let sum = Arc::new(AtomicU64::new(0));
     let reported = Arc::clone(&sum);
     let executor: Executor<Task> = Executor::new(
-        ExecutorConfig {
-            seed: 7,
-            steal_tries: 2,
-            spin_iters: 50,
-            park_timeout: None,
-            pin_threads: Pin::Never,
-            ..config
-        },
+        config.seed(7).pin_threads(Pin::Never).tune(|tuning| { tuning.steal_tries = 2; tuning.spin_iters = 50; tuning.park_timeout = None; }),
         move |worker| {
             assert_eq!(current_worker_id(), Some(worker));
             let totals = Totals::default();
@@ -251,7 +241,7 @@ fn with_hooks() -> Result<(), Box<dyn Error>> {
             )
         })
         .on_stop(|worker| assert!(worker < 2))
-        .idle_hooks(|_worker, config| Patient(TieredIdle::new(config.spin_iters, config.park_timeout)))
+        .idle_hooks(|_worker, config| Patient(TieredIdle::new(config.tuning.spin_iters, config.tuning.park_timeout)))
         .trace_hooks(move |_worker| Watch {
             starts: Arc::clone(&starts),
         })
@@ -270,10 +260,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(current_worker_id(), Some(3));
     set_current_worker_id(None);
 
-    let nobody = ExecutorConfig {
-        workers: 0,
-        ..ExecutorConfig::default()
-    };
+    let nobody = ExecutorConfig::new(0);
     let error = crawler(nobody).expect_err("nobody would work");
     assert!(
         matches!(error, BuildError::Config(_)) && error.to_string().contains("workers"),

@@ -1,5 +1,4 @@
-//! The constructors: each checks its operands' types, inserts the conversions, and folds what is
-//! constant.
+//! The constructors check operand types, insert conversions and fold constants.
 
 use std::sync::Arc;
 
@@ -50,20 +49,20 @@ impl Expr {
         Self::literal(Arc::new(BooleanArray::from(vec![value])))
     }
 
-    /// NULL, of no type yet: it takes the type of what it meets.
+    /// An untyped NULL. It takes the type of the operand beside it.
     pub fn null() -> Self {
         Self::literal(new_null_array(&DataType::Null, 1))
     }
 
     /// `left op right`.
     ///
-    /// Integers compute as `Int64`, decimals exactly, an integer beside a decimal as a decimal,
-    /// anything beside a float and every division of decimals as `Float64`. A date takes an
-    /// interval of months and days or a number of days; two dates are a number of days apart.
+    /// Integers compute as `Int64`. Decimals are exact, also beside an integer. A float operand or
+    /// a division of decimals gives `Float64`. A date takes an interval of months and days, or a
+    /// number of days. The difference of two dates is a number of days.
     ///
     /// # Errors
     ///
-    /// When the types do not go together.
+    /// When the operand types do not go together.
     pub fn arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, TypeError> {
         let mismatch = |left: &Expr, right: &Expr| TypeError {
             expression: format!("{left} {op} {right}"),
@@ -139,12 +138,12 @@ impl Expr {
 
     /// `left op right`, NULL when either is.
     ///
-    /// A text literal beside a value of another type is read as that type. Floats compare so that
-    /// NaN equals NaN and is greater than everything else, and -0 equals 0.
+    /// A text literal is read as the type of the other operand. NaN equals NaN and is greater than
+    /// every other float, and -0 equals 0.
     ///
     /// # Errors
     ///
-    /// When the types cannot be compared, or a literal is not a value of the type it meets.
+    /// When the types cannot be compared, or a literal is no value of the other type.
     pub fn compare(op: Comparison, left: Expr, right: Expr) -> Result<Expr, TypeError> {
         let mismatch = TypeError {
             expression: format!("{left} {op} {right}"),
@@ -169,7 +168,7 @@ impl Expr {
         Self::and(from, to)
     }
 
-    /// `left and right`. Where `right` can fail it is evaluated only for rows whose `left` is not
+    /// `left and right`. A `right` that can fail is evaluated only for rows whose `left` is not
     /// false.
     ///
     /// # Errors
@@ -180,8 +179,8 @@ impl Expr {
         Ok(Self::new(Node::And(left, right), DataType::Boolean, false).folded())
     }
 
-    /// `parts[0] and parts[1] and ...`, true without parts. A long chain is shallow, so that no
-    /// stack is too small for it.
+    /// `parts[0] and parts[1] and ...`, true without parts. The tree is balanced, so a long chain
+    /// does not exhaust the stack.
     ///
     /// # Errors
     ///
@@ -190,8 +189,8 @@ impl Expr {
         Ok(balanced(parts, Self::and)?.unwrap_or_else(|| Self::boolean(true)))
     }
 
-    /// `parts[0] or parts[1] or ...`, false without parts. A long chain is shallow, so that no
-    /// stack is too small for it.
+    /// `parts[0] or parts[1] or ...`, false without parts. The tree is balanced, so a long chain
+    /// does not exhaust the stack.
     ///
     /// # Errors
     ///
@@ -200,7 +199,7 @@ impl Expr {
         Ok(balanced(parts, Self::or)?.unwrap_or_else(|| Self::boolean(false)))
     }
 
-    /// `left or right`. Where `right` can fail it is evaluated only for rows whose `left` is not
+    /// `left or right`. A `right` that can fail is evaluated only for rows whose `left` is not
     /// true.
     ///
     /// # Errors
@@ -225,7 +224,7 @@ impl Expr {
         Ok(Self::new(Node::Not(value), DataType::Boolean, false).folded())
     }
 
-    /// `value is null`; never NULL itself.
+    /// `value is null`; never NULL.
     pub fn is_null(value: Expr) -> Expr {
         Self::new(
             Node::IsNull {
@@ -238,13 +237,13 @@ impl Expr {
         .folded()
     }
 
-    /// `value is not null`; never NULL itself.
+    /// `value is not null`; never NULL.
     pub fn is_not_null(value: Expr) -> Expr {
         Self::new(Node::IsNull { value, negated: true }, DataType::Boolean, false).folded()
     }
 
-    /// `value in (list)`: true if one is equal, else NULL if the value or one of the list is NULL,
-    /// else false.
+    /// `value in (list)`: true if an item is equal, else NULL if the value or an item is NULL, else
+    /// false.
     ///
     /// # Errors
     ///
@@ -257,12 +256,12 @@ impl Expr {
         if let Some(set) = as_set(&value, &comparisons) {
             return Ok(set);
         }
-        // SQL's grammar has no empty list; nothing is in one.
+        // An empty list contains no value.
         Self::any(comparisons)
     }
 
-    /// `value like pattern`: `%` is any text, `_` any one character, `\` takes the next character
-    /// as it is.
+    /// `value like pattern`: `%` matches any text, `_` any character, `\` escapes the next
+    /// character.
     ///
     /// # Errors
     ///
@@ -294,7 +293,7 @@ impl Expr {
         Ok(Self::new(node, DataType::Boolean, false).folded())
     }
 
-    /// `value` as something to decide by: boolean, with an untyped NULL as one.
+    /// `value` as a boolean; an untyped NULL becomes a boolean NULL.
     ///
     /// # Errors
     ///
@@ -303,7 +302,7 @@ impl Expr {
         condition(value)
     }
 
-    /// The constant of type `to` that is written as `text`.
+    /// Reads `text` as a constant of type `to`.
     ///
     /// # Errors
     ///
@@ -312,15 +311,13 @@ impl Expr {
         read_text(Self::text(text), to)
     }
 
-    /// The same values in the plain type that group keys and order are built from: a dictionary as
-    /// its values.
+    /// The same values in the type that group keys and order use: a dictionary becomes its values.
     pub(crate) fn plain(self) -> Result<Expr, TypeError> {
         let to = value_type(self.data_type()).clone();
         implicit_cast(self, &to)
     }
 
-    /// The same values as `Int64`, decimal or `Float64`, the types that sums are built from; `None`
-    /// if not a number.
+    /// The same values as `Int64`, decimal or `Float64`, the types of sums; `None` if not a number.
     pub(crate) fn summable(self) -> Option<Expr> {
         let to = match Family::of(self.data_type()) {
             Family::Integer | Family::Null => DataType::Int64,
@@ -339,7 +336,7 @@ impl Expr {
         !matches!(Family::of(self.data_type()), Family::Opaque | Family::Interval)
     }
 
-    /// The literal this expression is, if its operands are all literals and it has a value.
+    /// Folds an expression of literals to one literal if it has a value.
     fn folded(self) -> Expr {
         let mut constant = true;
         self.node()
@@ -347,7 +344,7 @@ impl Expr {
         if !constant {
             return self;
         }
-        // What fails (1 / 0) must fail only if a row gets there.
+        // A constant that fails (1 / 0) must fail only if a row evaluates it.
         match self.evaluate_constant() {
             Ok(value) => Self::literal(value),
             Err(_) => self,
@@ -382,7 +379,7 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
     let result = match op {
         Arithmetic::Add | Arithmetic::Subtract => a.sum(b),
         Arithmetic::Multiply => a.product(b).ok_or(too_fine)?,
-        // The rest is not larger than either operand, in the common scale.
+        // The remainder is not larger than either operand, in the common scale.
         Arithmetic::Divide | Arithmetic::Remainder => DecimalResult {
             data_type: a.common(b).data_type(),
             checked: true,
@@ -393,8 +390,8 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
         DataType::Decimal128(p, s) if wide => DataType::Decimal256(p, s),
         data_type => data_type,
     };
-    // A wide operand can meet a result narrowed to 38 digits only when the scale leaves room; then
-    // compute wide.
+    // A wide operand meets a result of 38 digits only when the scale leaves room; then the
+    // computation is wide.
     let wide_operand = [a, b]
         .iter()
         .any(|shape| matches!(shape.data_type(), DataType::Decimal256(..)));
@@ -410,7 +407,7 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
     Ok(Expr::new(Node::Arithmetic { op, left, right }, data_type, result.checked).folded())
 }
 
-/// The shape of a decimal operand; an integer literal has only the digits it is written with.
+/// The shape of a decimal operand; an integer literal has only its written digits.
 fn decimal_shape(expr: &Expr) -> Option<DecimalShape> {
     let by_type = DecimalShape::of(expr.data_type())?;
     match (expr.literal_value(), integer_bounds(expr)) {
@@ -430,7 +427,6 @@ fn decimal_shape(expr: &Expr) -> Option<DecimalShape> {
     }
 }
 
-/// A date as its number of days.
 fn days(date: Expr) -> Result<Expr, TypeError> {
     implicit_cast(implicit_cast(date, &DataType::Int32)?, &DataType::Int64)
 }
@@ -446,7 +442,6 @@ fn condition(expr: Expr) -> Result<Expr, TypeError> {
     }
 }
 
-/// Both operands in one type; `None` if there is none.
 fn comparable(left: Expr, right: Expr) -> Result<Option<(Expr, Expr)>, TypeError> {
     let is_text_literal =
         |expr: &Expr| expr.literal_value().is_some() && Family::of(expr.data_type()) == Family::Text;
@@ -489,8 +484,7 @@ fn comparable(left: Expr, right: Expr) -> Result<Option<(Expr, Expr)>, TypeError
     )))
 }
 
-/// A text literal read as a value of the type it meets. A number keeps the digits it is written
-/// with.
+/// Reads a text literal as the other operand's type. A number keeps its written digits.
 fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     let to = match Family::of(meets) {
         Family::Integer => DataType::Int64,
@@ -498,7 +492,7 @@ fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     };
     let read = implicit_cast(literal.clone(), &to)?;
     let is_null = |expr: &Expr| expr.literal_value().is_some_and(|value| value.is_null(0));
-    // Arrow reads an empty text as NULL for some types; to a query it is a mistake.
+    // Arrow reads an empty text as NULL for some types; a query must reject it.
     if is_null(&read) && !is_null(&literal) {
         return Err(TypeError {
             expression: literal.to_string(),
@@ -508,7 +502,7 @@ fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     Ok(read)
 }
 
-/// Joins the parts pair by pair. Each part still comes after those before it.
+/// Joins the parts pair by pair, in their order.
 fn balanced(
     mut parts: Vec<Expr>,
     join: fn(Expr, Expr) -> Result<Expr, TypeError>,
@@ -527,7 +521,7 @@ fn balanced(
     Ok(parts.pop())
 }
 
-/// One node for a list of literals that all met the value in the same type.
+/// One node for a list of literals that all have the value's type.
 fn as_set(value: &Expr, comparisons: &[Expr]) -> Option<Expr> {
     let mut list = Vec::new();
     let mut has_null = false;

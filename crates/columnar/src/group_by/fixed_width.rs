@@ -1,4 +1,4 @@
-//! Short group keys in 128 bits each: the fast way to a group.
+//! Short group keys in 128 bits each, for a fast lookup.
 //!
 //! ```text
 //!   l_returnflag 'A'          l_linestatus 'F'
@@ -7,8 +7,8 @@
 //!   └────────────┴─────┘      └────────────┴─────┘     numbers, days: bits and one for NULL
 //! ```
 //!
-//! The types alone decide which bits a column has. A row with a value that does not fit (a long
-//! text, a large decimal) has no fixed-width key; its key is found by its row encoding. A key is
+//! The types alone decide the bits of each column. A row with a value that does not fit (a long
+//! text, a large decimal) has no fixed-width key; the table finds its key by row encoding. A key is
 //! therefore always of one kind, and two fixed-width keys are equal exactly if the keys are.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use arrow::error::ArrowError;
 /// The bits of a fixed-width key.
 const BITS: u32 = 128;
 
-/// What stands for a text that is NULL: a length that no text in a fixed-width key has.
+/// The length that marks a NULL text. No text in a fixed-width key has it.
 const TEXT_IS_NULL: u128 = 0xff;
 
 /// How the key columns share a fixed-width key.
@@ -33,24 +33,23 @@ pub(crate) struct FixedWidthLayout {
     columns: Vec<Column>,
 }
 
-/// A key column and its place in the fixed-width key.
 #[derive(Clone, Debug)]
 struct Column {
     data_type: DataType,
     field: Field,
-    /// Bits of the columns behind it, which are below it in the fixed-width key.
+    /// Bits below this column in the fixed-width key.
     shift: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Field {
-    /// Bits of the value; one more is for NULL.
+    /// Bits of the value; one more bit marks NULL.
     Bits(u32),
-    /// Bytes of text; one more is for the length.
+    /// Bytes of text; one more byte is the length.
     Text(u32),
 }
 
-/// The bits of numbers, as unsigned ones of their width.
+/// The bits of numbers, as unsigned numbers of the same width.
 pub(crate) enum Numbers {
     Of8(ScalarBuffer<u8>),
     Of16(ScalarBuffer<u16>),
@@ -68,7 +67,7 @@ impl Field {
 }
 
 impl FixedWidthLayout {
-    /// A layout for columns of these types, if they have one.
+    /// A layout for columns of these types, if they fit.
     pub(crate) fn new(types: &[DataType]) -> Option<Self> {
         let fixed: Vec<Option<u32>> = types.iter().map(fixed_bits).collect();
         let texts = types.iter().filter(|data_type| is_text(data_type)).count() as u32;
@@ -96,8 +95,8 @@ impl FixedWidthLayout {
         Some(Self { columns })
     }
 
-    /// Writes the fixed-width key of each row to `fixed_keys`. Rows with a value that has no
-    /// place in its bits go to `long`, in ascending order, and their fixed-width keys mean nothing.
+    /// Writes the fixed-width key of each row to `fixed_keys`. Rows with a value that does not fit
+    /// go to `long`, in ascending order; their fixed-width keys are meaningless.
     pub(crate) fn pack(
         &self,
         columns: &[ArrayRef],
@@ -118,8 +117,8 @@ impl FixedWidthLayout {
         long.dedup();
     }
 
-    /// The numbers of the only key column, if it is one of numbers of up to 64 bits without a NULL.
-    /// The fixed-width key of one is [`key_of_number`](Self::key_of_number).
+    /// The numbers of the only key column, if they have up to 64 bits and no NULL.
+    /// [`key_of_number`](Self::key_of_number) gives the fixed-width key of one.
     pub(crate) fn numbers(&self, columns: &[ArrayRef]) -> Option<Numbers> {
         let ([Column { data_type, field, .. }], [column]) = (&*self.columns, columns) else {
             return None;
@@ -127,7 +126,7 @@ impl FixedWidthLayout {
         let (Field::Bits(bits), false) = (field, column.null_count() > 0) else {
             return None;
         };
-        // Neither is a buffer of numbers of that width.
+        // Neither type has a buffer of numbers of that width.
         if matches!(data_type, DataType::Boolean | DataType::Decimal128(..)) {
             return None;
         }
@@ -141,7 +140,7 @@ impl FixedWidthLayout {
         })
     }
 
-    /// The fixed-width key of a number that is a whole key: its bits, and that it is not NULL.
+    /// The fixed-width key of a number that is the whole key: its bits and the mark for non-NULL.
     pub(crate) fn key_of_number(number: u64) -> u128 {
         u128::from(number) << 1
     }
@@ -155,15 +154,15 @@ impl FixedWidthLayout {
         places.iter().map(bits).fold(0, |mask, bits| mask | bits)
     }
 
-    /// About what the key columns of a fixed-width key take.
+    /// About the bytes of the key columns per row.
     pub(crate) fn row_bytes(&self) -> usize {
-        /// Of a text its offset and its bytes, twice, for the array grows as it is built.
+        /// A text's offset and bytes, twice, because the array grows as it is built.
         const TEXT: usize = 2 * (8 + BITS as usize / 8);
         let column = |column: &Column| column.data_type.primitive_width().unwrap_or(TEXT);
         self.columns.iter().map(column).sum()
     }
 
-    /// The key columns of fixed-width keys that were packed.
+    /// Makes the key columns of packed fixed-width keys.
     pub(crate) fn unpack(&self, fixed_keys: &[u128]) -> Result<Vec<ArrayRef>, ArrowError> {
         self.columns
             .iter()
@@ -186,7 +185,7 @@ impl Column {
 fn fixed_bits(data_type: &DataType) -> Option<u32> {
     match data_type {
         DataType::Boolean => Some(1),
-        // Those that fit: most decimals do.
+        // Most decimals fit.
         DataType::Decimal128(..) => Some(64),
         other => match other.primitive_width() {
             Some(bytes @ 1..=8) => Some(bytes as u32 * 8),
@@ -213,7 +212,7 @@ fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut V
         let values = column.as_primitive::<Decimal128Type>().values();
         for (row, &value) in values.iter().enumerate() {
             put(row, value as u64);
-            // What stands where a value is NULL means nothing.
+            // The value behind a NULL is meaningless.
             if i128::from(value as i64) != value && column.is_valid(row) {
                 long.push(row as u32);
             }
@@ -228,7 +227,7 @@ fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut V
             .for_each(|(row, value)| put(row, u64::from(value)));
         return;
     }
-    // The bits of a value are those of an unsigned number of the same width.
+    // The value's bits are those of an unsigned number of the same width.
     let data = column.to_data();
     macro_rules! put_all {
         ($t:ty) => {{
@@ -356,7 +355,6 @@ mod tests {
     }
 
     proptest! {
-        /// Two rows have one fixed-width key exactly if they have one key.
         #[test]
         fn words_are_equal_exactly_where_keys_are(
             rows in proptest::collection::vec(

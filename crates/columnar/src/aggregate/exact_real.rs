@@ -9,18 +9,17 @@ use crate::memory::{MemoryExceeded, Reservation};
 
 /// Bits of a digit.
 const BITS: i32 = 32;
-/// Additions after which carries are moved: a digit has room for twice as many.
+/// Additions before carries are moved: a digit has room for twice as many.
 const ADDITIONS_MAX: u32 = 1 << 30;
-/// Digits of a term: those of the square of 256 bits.
+/// Digits of a term: the square of 256 bits.
 const TERM_DIGITS: usize = 16;
 
-/// A number to be added: `±Σ digits[i] · 2^(32·(lowest + i))`.
+/// A number to add: `±Σ digits[i] · 2^(32·(lowest + i))`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     is_negative: bool,
     lowest: i32,
     digits: [u32; TERM_DIGITS],
-    /// Digits from here on are zero.
     len: usize,
 }
 
@@ -83,7 +82,7 @@ impl Term {
 pub(super) struct ExactReal {
     lowest: i32,
     digits: Vec<i64>,
-    /// Additions since carries were moved.
+    /// Additions since the last move of carries.
     additions: u32,
 }
 
@@ -128,8 +127,7 @@ impl ExactReal {
         Ok(())
     }
 
-    /// The place of the digit number `lowest`, with room for `len` digits from there on and for one
-    /// addition to each.
+    /// Returns the place of digit `lowest`, with room for one addition to `len` digits from there.
     fn make_room(
         &mut self,
         lowest: i32,
@@ -141,7 +139,7 @@ impl ExactReal {
         }
         let below = (self.lowest - lowest).max(0) as usize;
         let start = (lowest - self.lowest).max(0) as usize;
-        // One digit more, for carries out of the highest one.
+        // One more digit takes carries.
         let needed = (below + self.digits.len()).max(start + len + 1);
         if needed > self.digits.len() {
             let more = needed - self.digits.capacity().min(needed);
@@ -155,7 +153,7 @@ impl ExactReal {
         if self.additions >= ADDITIONS_MAX {
             let carry = move_carries(&mut self.digits);
             let last = self.digits.len() - 1;
-            // What is left of the highest digit's carry is its sign.
+            // The highest digit's remaining carry is its sign.
             self.digits[last] += carry << BITS;
             self.additions = 1;
         }
@@ -167,7 +165,6 @@ impl ExactReal {
         self.parts().1
     }
 
-    /// Whether the sum is negative, and its magnitude.
     fn parts(&self) -> (bool, Magnitude) {
         let mut digits = self.digits.clone();
         let mut carry = move_carries(&mut digits);
@@ -187,7 +184,7 @@ impl ExactReal {
     }
 }
 
-/// A number that is not negative: `Σ digits[i] · 2^(32·(lowest + i))`.
+/// A nonnegative number: `Σ digits[i] · 2^(32·(lowest + i))`.
 #[derive(Clone, Debug)]
 pub(super) struct Magnitude {
     lowest: i32,
@@ -227,16 +224,15 @@ impl Magnitude {
         }
     }
 
-    /// `(m, e)` for the number `m · 2^e`, rounded to the nearest double once; `m` has 64 bits
-    /// before the point, or is 0.
+    /// `(m, e)` for the number `m · 2^e`, rounded to a double once; `m` has 64 bits before the
+    /// point, or is 0.
     pub(super) fn double(&self) -> (f64, i32) {
         let Some(last) = self.digits.iter().rposition(|&digit| digit > 0) else {
             return (0.0, 0);
         };
         let digit = |back: usize| last.checked_sub(back).map_or(0, |at| self.digits[at]);
         let top = (0..3).fold(0u128, |top, back| top << BITS | u128::from(digit(back)));
-        // 65 to 96 bits, of which the first 64 stay. What is cut off counts only as more than
-        // nothing.
+        // Of 65 to 96 bits the first 64 stay. The rest counts only as nonzero.
         let cut = 128 - top.leading_zeros() - 64;
         let is_more = top & ((1 << cut) - 1) > 0 || (3..=last).any(|back| digit(back) > 0);
         let mantissa = (top >> cut) as u64 | u64::from(is_more);
@@ -245,7 +241,7 @@ impl Magnitude {
     }
 }
 
-/// The number of digits up to the highest that is not zero.
+/// The number of digits up to the highest nonzero one.
 fn significant(digits: &[u32]) -> usize {
     digits
         .iter()
@@ -253,8 +249,7 @@ fn significant(digits: &[u32]) -> usize {
         .map_or(0, |last| last + 1)
 }
 
-/// Moves carries upwards, after which each digit is in `0..2^32`; what the highest one carries
-/// comes back.
+/// Moves carries up, so each digit is in `0..2^32`; returns the highest carry.
 fn move_carries(digits: &mut [i64]) -> i64 {
     digits.iter_mut().fold(0, |carry, digit| {
         let sum = *digit + carry;

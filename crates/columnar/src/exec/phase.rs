@@ -1,4 +1,4 @@
-//! The phases of a scan, each with what it holds.
+//! The phases of a scan.
 //!
 //! ```text
 //!   Scanning ──► Merging ──► Ordering ──► Ended (given out)
@@ -6,9 +6,9 @@
 //!      └────────────┴───────────┴───────► Ended (given up, cancelled, failed)
 //! ```
 //!
-//! Rows go from scanning to the end at once. A phase that ends drops what it held, so memory is
-//! free again. The next phase is made, and the last one freed, without the lock of the phase: a
-//! slot or a caller that gives the query up waits for neither.
+//! A scan of rows goes from scanning to the end at once. A phase that ends frees its memory. The
+//! next phase is made, and the last one freed, without the lock of the phase, so a slot or a
+//! canceling caller never waits for either.
 
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ use crate::group_by::SlotGroups;
 use crate::lock::lock;
 use crate::table::Fetched;
 
-/// Where a scan is.
+/// The phase of a scan.
 pub(super) enum Phase {
     /// Slots run.
     Scanning(Arc<Scanning>),
@@ -32,11 +32,11 @@ pub(super) enum Phase {
     Merging(Arc<Merging>),
     /// All ranges are merged. Batches are put in order.
     Ordering(Arc<Merging>, Arc<Ordering>),
-    /// Nothing is held any more.
+    /// The scan holds nothing.
     Ended(End),
 }
 
-/// Why nothing is held any more.
+/// Why a scan ended.
 #[derive(Clone, Debug)]
 pub(super) enum End {
     GivenOut,
@@ -71,7 +71,7 @@ impl Phase {
         }))
     }
 
-    /// What slots read and leave, while they run.
+    /// The scanning phase, while slots run.
     pub(super) fn scanning(&self) -> Option<Arc<Scanning>> {
         match self {
             Self::Scanning(scanning) => Some(Arc::clone(scanning)),
@@ -79,8 +79,8 @@ impl Phase {
         }
     }
 
-    /// Ends the scan, unless it has ended: the first end tells why, and a result that is being made
-    /// has taken what it needs. Gives the phase, to be [freed](Self::free) when the lock is.
+    /// Ends the scan, unless it has ended: the first end keeps its reason. Returns the old phase,
+    /// to be [freed](Self::free) without the lock.
     pub(super) fn end(&mut self, end: End) -> Option<Self> {
         match self {
             Self::Ended(_) => None,
@@ -88,7 +88,7 @@ impl Phase {
         }
     }
 
-    /// Frees what a phase that has ended holds, but for what a running slot has at hand.
+    /// Frees an ended phase, except what a running slot uses.
     pub(super) fn free(self, plan: &CompiledScan) {
         match self {
             Self::Scanning(scanning) => scanning.clear(),
@@ -104,7 +104,7 @@ impl Phase {
         }
     }
 
-    /// Takes the phase out, to make the result of it; from now on the result counts as given out.
+    /// Takes the phase out to make the result, which then counts as taken.
     pub(super) fn take(&mut self) -> Result<Self, StepError> {
         match self {
             Self::Ended(end) => Err(end.error()),
@@ -113,21 +113,21 @@ impl Phase {
     }
 }
 
-/// What a slot leaves in its cell.
+/// The outcome in a slot's cell.
 pub(super) type SlotOutcome = Result<Collected, ExecError>;
 
-/// What slots read and leave.
+/// The input and output of slots.
 pub(super) struct Scanning {
-    /// What was fetched for a slot that has not run yet; empty if the table is not a stored one.
+    /// Bytes fetched for each slot before its run; empty if the table is not stored.
     inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
     cells: Vec<Mutex<Option<SlotOutcome>>>,
-    /// How far results are complete, where a limit allows to stop early.
+    /// The progress by which a limit can stop the scan early.
     complete: Mutex<Complete>,
-    /// Slots from here on cannot add to the result.
+    /// This slot and later ones cannot add to the result.
     enough_before: AtomicUsize,
 }
 
-/// The slots from the first on that have ended, and the rows they gave.
+/// The ended slots before the first unfinished one, and their rows.
 #[derive(Debug, Default)]
 struct Complete {
     slots: usize,
@@ -135,12 +135,12 @@ struct Complete {
 }
 
 impl Scanning {
-    /// Keeps for `slot` what was read.
+    /// Keeps the fetched bytes of `slot`.
     pub(super) fn put_input(&self, slot: usize, input: Result<Fetched, ExecError>) {
         *lock(&self.inputs[slot]) = Some(input);
     }
 
-    /// What was read for `slot`, if anything.
+    /// The fetched bytes of `slot`, if any.
     pub(super) fn take_input(&self, slot: usize) -> Result<Option<Fetched>, ExecError> {
         match self.inputs.get(slot) {
             Some(input) => lock(input).take().transpose(),
@@ -148,24 +148,24 @@ impl Scanning {
         }
     }
 
-    /// Leaves what a slot produced.
+    /// Keeps the outcome of a slot.
     pub(super) fn leave(&self, slot: usize, outcome: SlotOutcome) {
         *lock(&self.cells[slot]) = Some(outcome);
     }
 
-    /// Whether enough is there before `slot`.
+    /// Returns whether slots before `slot` have enough rows.
     pub(super) fn is_enough_before(&self, slot: usize) -> bool {
         // Ordering: Relaxed, see `note_complete`.
         slot >= self.enough_before.load(Atomic::Relaxed)
     }
 
-    /// Notes from which slot on there is enough, after a slot has ended.
+    /// After a slot has ended, updates the slot before which rows are enough.
     pub(super) fn note_complete(&self, needed: usize) {
         let mut complete = lock(&self.complete);
         while complete.rows < needed && complete.slots < self.cells.len() {
             let rows = match &*lock(&self.cells[complete.slots]) {
                 Some(Ok(collected)) => collected.rows(),
-                // The first failure decides the result just as well.
+                // The first failure decides the result too.
                 Some(Err(_)) => needed,
                 None => return,
             };
@@ -177,7 +177,7 @@ impl Scanning {
         self.enough_before.store(complete.slots, Atomic::Relaxed);
     }
 
-    /// What the slots left, in their order.
+    /// The slots' outcomes, in slot order.
     pub(super) fn take_cells(&self, plan: &CompiledScan) -> Result<Vec<Collected>, StepError> {
         let mut slots = Vec::with_capacity(self.cells.len());
         let mut rows = 0usize;
@@ -185,7 +185,7 @@ impl Scanning {
             if plan.stops_early() && rows >= plan.scan.rows_needed() {
                 break;
             }
-            // Only behind the last row that is needed are there empty cells.
+            // Empty cells are only behind the last needed row.
             let outcome = lock(cell).take();
             let collected = outcome.ok_or("a part of the scan has not run, or was merged before")??;
             rows = rows.saturating_add(collected.rows());
@@ -198,7 +198,7 @@ impl Scanning {
     pub(super) fn merging(&self, plan: &CompiledScan) -> Result<Merging, StepError> {
         let cells = self.take_cells(plan)?;
         let mut slots: Vec<SlotGroups> = cells.into_iter().filter_map(Collected::into_groups).collect();
-        // Behind the slots: only what has its order is added in it.
+        // Tables of several slots come last: they hold only sums that need no order.
         slots.extend(plan.groups().group_by().hand_over().take_all());
         Ok(Merging::new(slots))
     }

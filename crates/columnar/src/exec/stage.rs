@@ -63,7 +63,7 @@ pub struct ScanStage {
     fetched: Mutex<Vec<Weak<Mutex<Reservation>>>>,
 }
 
-/// Measurements for [`explain`](QueryStage::explain).
+/// Measurements for [`explain`](ScanStage::explain).
 #[derive(Default)]
 struct Measured {
     skipped_morsels: AtomicUsize,

@@ -1,17 +1,16 @@
-//! Tables of groups that go from slot to slot, so that groups of all slots are not merged slot by
-//! slot.
+//! Tables of groups that slots hand to later slots, which avoids merging every slot.
 //!
 //! ```text
 //!   slot 0 ─► table ─► slot 2 ─► slot 3 ─► … ─► by partition ┐
 //!   slot 1 ─► table ─► slot 4 ─► …           ─► by partition ┴─► merged
 //! ```
 //!
-//! Where every slot meets the same some thousand groups, merging them costs more than adding the
-//! rows. A slot then leaves its table to a later slot, if the order of additions does not matter,
-//! and there are about as many tables as workers.
+//! If every slot meets the same few thousand groups, merging them costs more than adding the rows.
+//! A slot then leaves its table to a later slot, if the order of additions does not matter. There
+//! are about as many tables as workers.
 //!
-//! A slot takes a table only from an earlier slot, so the first place of a group in a table holds
-//! for all its slots; of several tables the least counts. No result shows which slots a table saw.
+//! A slot takes a table only from an earlier slot, so a group's first position holds for all slots
+//! of the table; among tables the least counts. The result does not depend on the slots of a table.
 
 use std::sync::Mutex;
 
@@ -21,14 +20,14 @@ use crate::aggregate::States;
 use crate::lock::lock;
 use crate::memory::MemoryExceeded;
 
-/// A table with more groups stays with its slot: it has left the second level of a core's cache.
+/// Groups of a table at most: a larger one has left the second level of a core's cache.
 const GROUPS_MAX: usize = 1 << 15;
-/// A table with fewer goes on in any case.
+/// Groups below which a table is always handed over.
 const GROUPS_FEW: usize = 1 << 13;
-/// Rows of which less than one brings a new group, for a table between the two to go on.
+/// Rows per new group, at least, to hand over a table between the two sizes.
 const NEW_ONE_IN: usize = 8;
 
-/// Groups that rows can be added to.
+/// Groups that take more rows.
 pub(crate) struct OpenTable {
     pub(crate) keys: GroupTable,
     pub(crate) states: States,
@@ -36,28 +35,27 @@ pub(crate) struct OpenTable {
     pub(crate) begun_by: usize,
 }
 
-/// Tables between two slots, and those that no slot will have any more.
+/// Tables that wait for a slot, and tables without a later slot.
 #[derive(Default)]
 pub(crate) struct HandOver(Mutex<Left>);
 
 #[derive(Default)]
 struct Left {
-    /// Each with the last slot that had it.
+    /// Each table with its last slot.
     waiting: Vec<(usize, OpenTable)>,
     partitioned: Vec<SlotGroups>,
-    /// Set when the query is given up.
     is_given_up: bool,
 }
 
 impl OpenTable {
-    /// Whether another slot should go on with it, when `new` of the last `rows` rows brought a
+    /// Whether a later slot should take the table, after `new` of the last `rows` rows brought a
     /// group.
     pub(crate) fn goes_on(&self, new: usize, rows: usize) -> bool {
         let groups = self.keys.len();
         groups <= GROUPS_FEW || (groups <= GROUPS_MAX && new * NEW_ONE_IN < rows)
     }
 
-    /// Its groups by partitions. No more rows will come.
+    /// Its groups by partition, without further rows.
     pub(crate) fn partitioned(self) -> Result<SlotGroups, MemoryExceeded> {
         let mut states = self.states;
         let (keys, order) = self.keys.into_partitions()?;
@@ -71,8 +69,8 @@ impl OpenTable {
 }
 
 impl HandOver {
-    /// The table that `slot` goes on with, if one was left by slots before it: of those the one
-    /// that the latest of them has left, so that slots that are run in turns keep to their own.
+    /// Takes for `slot` the table of the latest earlier slot, so that slots run in turns keep their
+    /// own tables.
     pub(crate) fn take_before(&self, slot: usize) -> Option<OpenTable> {
         let mut left = lock(&self.0);
         let waiting = left.waiting.iter().enumerate();
@@ -81,7 +79,7 @@ impl HandOver {
         Some(left.waiting.swap_remove(at).1)
     }
 
-    /// Leaves a table that `slot` had last to slots behind it.
+    /// Leaves the table of `slot` to later slots.
     pub(crate) fn leave(&self, slot: usize, table: OpenTable) {
         let mut left = lock(&self.0);
         if !left.is_given_up {
@@ -89,7 +87,7 @@ impl HandOver {
         }
     }
 
-    /// Keeps the groups of a table that no slot goes on with.
+    /// Keeps the groups of a table without a later slot.
     pub(crate) fn keep(&self, groups: SlotGroups) {
         let mut left = lock(&self.0);
         if !left.is_given_up {
@@ -97,7 +95,7 @@ impl HandOver {
         }
     }
 
-    /// Frees all that is there, and whatever slots still leave.
+    /// Frees all tables, and those that slots still leave.
     pub(crate) fn give_up(&self) {
         let none = Left {
             is_given_up: true,
@@ -107,12 +105,12 @@ impl HandOver {
         drop(left);
     }
 
-    /// How many tables wait for a slot.
+    /// The number of waiting tables.
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.0).waiting.len()
     }
 
-    /// Lays out one of the tables that wait, if there is one, for no slot will come.
+    /// Partitions one waiting table, if any, after the last slot.
     pub(crate) fn partition_one(&self) -> Result<bool, MemoryExceeded> {
         let waiting = lock(&self.0).waiting.pop();
         let Some((_, table)) = waiting else {
@@ -122,7 +120,7 @@ impl HandOver {
         Ok(true)
     }
 
-    /// The groups of all tables, when all are laid out.
+    /// The groups of all tables, once all are partitioned.
     pub(crate) fn take_all(&self) -> Vec<SlotGroups> {
         let mut left = lock(&self.0);
         assert!(
@@ -144,7 +142,6 @@ mod tests {
     use crate::group_by::keys::{KeyEncoding, RowKeys};
     use crate::partition::PARTITIONS;
 
-    /// With the groups `0..groups`, and as many rows.
     fn table(begun_by: usize, groups: i64) -> OpenTable {
         let encoding = Arc::new(KeyEncoding::new(&[DataType::Int64]).unwrap());
         let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..groups));

@@ -189,7 +189,7 @@ impl Moments {
 
 /// `value · 2^exponent`.
 fn scaled(mut value: f64, mut exponent: i32) -> f64 {
-    /// The greatest power of two per step; none up to it is rounded.
+    /// Binary exponents per step at most: these powers of two are exact.
     const STEP: i32 = 1_000;
     while exponent != 0 && value != 0.0 && value.is_finite() {
         let step = exponent.clamp(-STEP, STEP);

@@ -1,4 +1,4 @@
-//! The output of groups: aggregates of the rows that pass the filter.
+//! The output of groups.
 //!
 //! ```text
 //!   scan slots           merge slots                        order slots
@@ -8,9 +8,9 @@
 //! ```
 //!
 //! A slot leaves its groups by partition of their keys. Workers merge ranges of partitions in
-//! parallel, each range in slot order, so no thread decides the order of additions. HAVING and the
-//! output expressions run over the groups of a shard as over rows. A group knows its first row,
-//! which gives the order of all groups ([`super::ordering`]).
+//! parallel, each in slot order, so no thread decides the order of additions. HAVING and the output
+//! expressions run over merged groups as over rows. The groups' first rows give their order
+//! ([`super::ordering`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,14 +38,14 @@ pub(super) struct GroupPlan {
     pool: Option<Arc<MemoryPool>>,
 }
 
-/// The part of the result that one range of partitions gives.
+/// The result of one range of partitions.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     /// The output columns, then the order's keys; no columns without groups.
     pub(super) columns: Vec<ArrayRef>,
-    /// The first row of each group: the slot in the upper half, the row in the lower.
+    /// The first row of each group: slot in the upper half, row in the lower.
     pub(super) firsts: Vec<u64>,
-    /// The bytes of the columns and the first rows.
+    /// For columns and first rows.
     pub(super) reservation: Reservation,
 }
 
@@ -63,12 +63,12 @@ impl GroupPlan {
         }
     }
 
-    /// The grouping that all slots share.
+    /// The grouping of all slots.
     pub(super) fn group_by(&self) -> &GroupBy {
         &self.group_by
     }
 
-    /// Collects the groups of the chunks of one slot.
+    /// Collects the groups of a slot's chunks.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         slot: usize,
@@ -91,8 +91,7 @@ impl GroupPlan {
         grouping.finish()
     }
 
-    /// Merges the groups of some partitions and makes their output. Returns `None` if `leave_off`
-    /// said so.
+    /// Merges some partitions and makes their output. Returns `None` if `leave_off` said so.
     pub(super) fn merge(
         &self,
         slots: &[SlotGroups],
@@ -111,7 +110,6 @@ impl GroupPlan {
         };
         columns.extend(self.group_by.aggregates().finish(&states)?);
         drop(states);
-        // The list of first rows has its reservation; the shard reserves the output.
         let (firsts, _firsts) = keys.map_or_else(
             || (vec![0], Reservation::none()),
             |keys| keys.into_firsts().into_parts(),
@@ -126,7 +124,6 @@ impl GroupPlan {
         }))
     }
 
-    /// Estimates the bytes of a shard from the key encoding and the aggregate states.
     fn shard_bytes(&self, keys: Option<&GroupTable>, states: &States, groups: usize) -> usize {
         let keys = keys.map_or(0, GroupTable::column_bytes);
         let texts = states.iter().map(|state| state.finish_bytes());
@@ -134,8 +131,7 @@ impl GroupPlan {
         let columns = texts
             .fold(keys, usize::saturating_add)
             .saturating_add(row.saturating_mul(groups));
-        // HAVING copies the groups it keeps, and ordering copies them again. First rows are copied
-        // once more.
+        // HAVING and ordering each copy their groups. First rows are copied once more.
         let is_put_in_order = self.group_by.may_hand_over() || !self.output.order().is_empty();
         let copies = 1 + usize::from(self.having.is_some()) + usize::from(is_put_in_order);
         columns
@@ -143,7 +139,6 @@ impl GroupPlan {
             .saturating_mul(copies)
     }
 
-    /// Applies HAVING, makes the output columns, and keeps as many rows as the order needs.
     fn shard(
         &self,
         columns: Vec<ArrayRef>,
@@ -170,8 +165,8 @@ impl GroupPlan {
         self.sorted(columns, kept.as_primitive::<UInt64Type>().values().to_vec())
     }
 
-    /// Sorts into the query's order and keeps only the needed rows. Ties, and groups without an
-    /// order, stay in the order of first rows.
+    /// Sorts into the query's order and keeps the needed rows. Ties, and groups without an order,
+    /// follow first rows.
     pub(super) fn sorted(
         &self,
         columns: Vec<ArrayRef>,
@@ -195,7 +190,7 @@ impl GroupPlan {
         ))
     }
 
-    /// The plan that turns groups into output.
+    /// The plan of the output.
     pub(super) fn output(&self) -> &RowPlan {
         &self.output
     }
@@ -205,10 +200,8 @@ impl GroupPlan {
     }
 }
 
-/// The places of first rows, the least first.
 fn in_order_of(firsts: &[u64]) -> UInt32Array {
     let mut places: Vec<u32> = (0..firsts.len() as u32).collect();
-    // Each group has its own first row.
     places.sort_unstable_by_key(|&place| firsts[place as usize]);
     places.into()
 }
@@ -267,17 +260,15 @@ mod tests {
         ]
     }
 
-    /// How a slot handles the rows of its second chunk.
     #[derive(Clone, Copy, Debug)]
     enum Way {
         Alone,
-        /// All rows are grouped, and later slots share the table.
         Shared,
-        /// Rows pass through, except those of a heavy hitter.
+        /// Rows of a heavy hitter are grouped.
         PassThrough(Option<i64>),
     }
 
-    /// The result of slots that begin in the order `begun`, `at_once` of them at a time.
+    /// Slots begin in the order `begun`, `at_once` of them at a time.
     fn result(
         text_keys: bool,
         slots: &[SlotRows],
@@ -293,7 +284,6 @@ mod tests {
             for (at, rows) in slots[number].iter().enumerate() {
                 match ways[number] {
                     Way::Shared => grouping.group_all(),
-                    // Numbers are their value and a bit for NULL.
                     Way::PassThrough(heavy) if at > 0 => {
                         grouping.pass_through_but(heavy.map(|key| u128::from(key as u64) << 1));
                     }

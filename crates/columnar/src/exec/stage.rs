@@ -56,18 +56,16 @@ pub struct ScanResult {
 pub struct ScanStage {
     pub(super) plan: CompiledScan,
     phase: Mutex<Phase>,
-    /// The caller that makes the next phase holds this lock.
+    /// Held while a caller makes the next phase.
     next: Mutex<()>,
     measured: Measured,
-    /// Reservations for fetched bytes. Rows of the result may keep some of them.
+    /// Rows of the result may keep some of these reservations.
     fetched: Mutex<Vec<Weak<Mutex<Reservation>>>>,
 }
 
-/// Measurements for [`explain`](ScanStage::explain).
 #[derive(Default)]
 struct Measured {
     skipped_morsels: AtomicUsize,
-    /// How the merging was cut into ranges.
     merging: OnceLock<String>,
 }
 
@@ -89,13 +87,12 @@ impl ScanStage {
         self.plan.scan.schema()
     }
 
-    /// Merges the result in the slots' order. Call it once, when every slot has run, best as the
-    /// job's [output](pipeline_exec::JobBuilder::output).
+    /// Merges the result in slot order. Call it once, after all slots, best as the job's
+    /// [output](pipeline_exec::JobBuilder::output).
     ///
     /// # Errors
     ///
-    /// The first slot's failure that matters. It also fails when slots have not run, when the job
-    /// was cancelled, or when the result was merged before.
+    /// When a needed slot failed or has not run, after a cancellation, and on a second call.
     pub fn merge(&self) -> Result<ScanResult, StepError> {
         let phase = lock(&self.phase).take()?;
         let batches = self.batches(&phase);
@@ -113,7 +110,7 @@ impl ScanStage {
         })
     }
 
-    /// The batches of the result. This call does any work left by the following stages.
+    /// This call does the following stages' remaining work.
     fn batches(&self, phase: &Phase) -> Result<Vec<RecordBatch>, StepError> {
         let scan = &self.plan.scan;
         let plan = match &self.plan.output {
@@ -139,14 +136,14 @@ impl ScanStage {
         })
     }
 
-    /// The groups of all slots, to be merged. The first call ends the scanning.
+    /// The groups of all slots. The first call ends the scanning.
     pub(super) fn merging(&self) -> Result<Arc<Merging>, StepError> {
         let _one = lock(&self.next);
         self.merging_by_one()
     }
 
-    /// The batches of the result. The first call ends the merging; it fails before all ranges of
-    /// partitions are merged.
+    /// The batches of the result. The first call ends the merging, and fails while ranges are
+    /// unmerged.
     pub(super) fn ordering(&self) -> Result<Arc<GroupOrdering>, StepError> {
         let _one = lock(&self.next);
         if let Phase::Ordering(_, ordering) = &*lock(&self.phase) {
@@ -171,7 +168,6 @@ impl ScanStage {
         Ok(merging)
     }
 
-    /// Enters `next`, unless the scan has ended meanwhile.
     fn enter(&self, next: Phase) -> Result<(), StepError> {
         let mut phase = lock(&self.phase);
         if let Phase::Ended(end) = &*phase {
@@ -212,14 +208,14 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
-    /// Returns whether slots may have bytes to [fetch](Self::begin_fetch): the table is stored and
-    /// the query reads columns of it.
+    /// Whether slots may have bytes to [fetch](Self::begin_fetch): the query reads columns of a
+    /// stored table.
     pub fn is_stored(&self) -> bool {
         self.plan.stored().is_some()
     }
 
-    /// The bytes to [fetch](Self::begin_fetch) for `slot`: 0 if statistics skip its rows, or
-    /// earlier slots have enough rows.
+    /// The bytes to [fetch](Self::begin_fetch) for `slot`: 0 if statistics skip it, or earlier
+    /// slots have enough rows.
     ///
     /// # Panics
     ///
@@ -231,19 +227,18 @@ impl ScanStage {
         }
     }
 
-    /// Ends the query and frees fetched bytes and the output of slots.
+    /// Ends the query and frees its memory.
     pub fn give_up(&self) {
         self.end(End::GivenUp);
     }
 
-    /// Returns whether earlier slots have enough rows: `slot` and later ones need no fetch and no
-    /// run.
+    /// Whether earlier slots have enough rows, so `slot` and later ones need no run.
     pub fn is_enough_before(&self, slot: usize) -> bool {
         self.scanning()
             .is_none_or(|scanning| scanning.is_enough_before(slot))
     }
 
-    /// The number of rows that `slot` reads.
+    /// The rows that `slot` reads.
     ///
     /// # Panics
     ///
@@ -252,7 +247,7 @@ impl ScanStage {
         self.plan.slots[slot].rows.len()
     }
 
-    /// An estimate of the work: bytes of the columns to read.
+    /// The estimated work: bytes of the columns to read.
     pub fn cost(&self) -> u64 {
         self.plan.cost()
     }
@@ -320,15 +315,13 @@ impl ScanStage {
         Ok(Some(collected))
     }
 
-    /// Keeps a slot's outcome, unless the scan has ended.
     fn leave(&self, slot: usize, outcome: Result<Collected, ExecError>) {
         if let Phase::Scanning(scanning) = &*lock(&self.phase) {
             scanning.leave(slot, outcome);
         }
     }
 
-    /// Notes that a slot left off. This is no failure: an error here could hide the error of a
-    /// later slot.
+    /// An abandoned slot is no failure: an error here could hide a later slot's.
     fn abandon(&self) {
         self.end(End::Cancelled);
     }
@@ -360,7 +353,7 @@ impl Stage for ScanStage {
         if scanning.is_enough_before(slot) {
             return Ok(());
         }
-        // A failure behind the last needed row does not count: only `merge` can tell.
+        // Only `merge` can tell whether a failure is behind the last needed row.
         let outcome = match self.run_slot(&scanning, slot, cx) {
             Ok(Some(collected)) => Ok(collected),
             Ok(None) => {

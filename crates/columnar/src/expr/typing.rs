@@ -1,4 +1,4 @@
-//! The constructors check operand types, insert conversions and fold constants.
+//! Constructors that check operand types, insert conversions and fold constants.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ impl Expr {
         Self::new(node, field.data_type().clone(), false)
     }
 
-    /// A constant: the one value of `value`.
+    /// The constant `value`.
     ///
     /// # Panics
     ///
-    /// When `value` does not have length 1.
+    /// When `value` has not length 1.
     pub fn literal(value: ArrayRef) -> Self {
         assert_eq!(value.len(), 1, "a literal is one value");
         let data_type = value.data_type().clone();
@@ -49,7 +49,7 @@ impl Expr {
         Self::literal(Arc::new(BooleanArray::from(vec![value])))
     }
 
-    /// An untyped NULL. It takes the type of the operand beside it.
+    /// An untyped NULL. It takes the type of the other operand.
     pub fn null() -> Self {
         Self::literal(new_null_array(&DataType::Null, 1))
     }
@@ -58,11 +58,11 @@ impl Expr {
     ///
     /// Integers compute as `Int64`. Decimals are exact, also beside an integer. A float operand or
     /// a division of decimals gives `Float64`. A date takes an interval of months and days, or a
-    /// number of days. The difference of two dates is a number of days.
+    /// number of days. The difference of two dates is in days.
     ///
     /// # Errors
     ///
-    /// When the operand types do not go together.
+    /// When the types do not go together.
     pub fn arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, TypeError> {
         let mismatch = |left: &Expr, right: &Expr| TypeError {
             expression: format!("{left} {op} {right}"),
@@ -138,12 +138,12 @@ impl Expr {
 
     /// `left op right`, NULL when either is.
     ///
-    /// A text literal is read as the type of the other operand. NaN equals NaN and is greater than
-    /// every other float, and -0 equals 0.
+    /// A text literal takes the type of the other operand. NaN is the greatest float and equals
+    /// NaN, and -0 equals 0.
     ///
     /// # Errors
     ///
-    /// When the types cannot be compared, or a literal is no value of the other type.
+    /// When the types do not compare, or a literal is no value of the other type.
     pub fn compare(op: Comparison, left: Expr, right: Expr) -> Result<Expr, TypeError> {
         let mismatch = TypeError {
             expression: format!("{left} {op} {right}"),
@@ -168,8 +168,7 @@ impl Expr {
         Self::and(from, to)
     }
 
-    /// `left and right`. A `right` that can fail is evaluated only for rows whose `left` is not
-    /// false.
+    /// `left and right`. A `right` that can fail is evaluated only where `left` is not false.
     ///
     /// # Errors
     ///
@@ -179,8 +178,8 @@ impl Expr {
         Ok(Self::new(Node::And(left, right), DataType::Boolean, false).folded())
     }
 
-    /// `parts[0] and parts[1] and ...`, true without parts. The tree is balanced, so a long chain
-    /// does not exhaust the stack.
+    /// `parts[0] and parts[1] and ...`, true without parts. A long chain does not exhaust the
+    /// stack.
     ///
     /// # Errors
     ///
@@ -189,8 +188,7 @@ impl Expr {
         Ok(balanced(parts, Self::and)?.unwrap_or_else(|| Self::boolean(true)))
     }
 
-    /// `parts[0] or parts[1] or ...`, false without parts. The tree is balanced, so a long chain
-    /// does not exhaust the stack.
+    /// `parts[0] or parts[1] or ...`, false without parts. A long chain does not exhaust the stack.
     ///
     /// # Errors
     ///
@@ -199,8 +197,7 @@ impl Expr {
         Ok(balanced(parts, Self::or)?.unwrap_or_else(|| Self::boolean(false)))
     }
 
-    /// `left or right`. A `right` that can fail is evaluated only for rows whose `left` is not
-    /// true.
+    /// `left or right`. A `right` that can fail is evaluated only where `left` is not true.
     ///
     /// # Errors
     ///
@@ -242,8 +239,7 @@ impl Expr {
         Self::new(Node::IsNull { value, negated: true }, DataType::Boolean, false).folded()
     }
 
-    /// `value in (list)`: true if an item is equal, else NULL if the value or an item is NULL, else
-    /// false.
+    /// `value in (list)`: true if an item is equal, else NULL if the value or an item is NULL.
     ///
     /// # Errors
     ///
@@ -256,7 +252,6 @@ impl Expr {
         if let Some(set) = as_set(&value, &comparisons) {
             return Ok(set);
         }
-        // An empty list contains no value.
         Self::any(comparisons)
     }
 
@@ -293,11 +288,11 @@ impl Expr {
         Ok(Self::new(node, DataType::Boolean, false).folded())
     }
 
-    /// `value` as a boolean; an untyped NULL becomes a boolean NULL.
+    /// `value` as a boolean; an untyped NULL becomes one.
     ///
     /// # Errors
     ///
-    /// When the expression is of another type.
+    /// When the type is another.
     pub fn condition(value: Expr) -> Result<Expr, TypeError> {
         condition(value)
     }
@@ -311,13 +306,13 @@ impl Expr {
         read_text(Self::text(text), to)
     }
 
-    /// The same values in the type that group keys and order use: a dictionary becomes its values.
+    /// The expression in the type for group keys and order: a dictionary becomes its values.
     pub(crate) fn plain(self) -> Result<Expr, TypeError> {
         let to = value_type(self.data_type()).clone();
         implicit_cast(self, &to)
     }
 
-    /// The same values as `Int64`, decimal or `Float64`, the types of sums; `None` if not a number.
+    /// The expression as `Int64`, decimal or `Float64`; `None` if not a number.
     pub(crate) fn summable(self) -> Option<Expr> {
         let to = match Family::of(self.data_type()) {
             Family::Integer | Family::Null => DataType::Int64,
@@ -336,7 +331,6 @@ impl Expr {
         !matches!(Family::of(self.data_type()), Family::Opaque | Family::Interval)
     }
 
-    /// Folds an expression of literals to one literal if it has a value.
     fn folded(self) -> Expr {
         let mut constant = true;
         self.node()
@@ -344,7 +338,7 @@ impl Expr {
         if !constant {
             return self;
         }
-        // A constant that fails (1 / 0) must fail only if a row evaluates it.
+        // A failing constant (1 / 0) must fail only if a row evaluates it.
         match self.evaluate_constant() {
             Ok(value) => Self::literal(value),
             Err(_) => self,
@@ -379,7 +373,7 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
     let result = match op {
         Arithmetic::Add | Arithmetic::Subtract => a.sum(b),
         Arithmetic::Multiply => a.product(b).ok_or(too_fine)?,
-        // The remainder is not larger than either operand, in the common scale.
+        // The remainder does not exceed either operand.
         Arithmetic::Divide | Arithmetic::Remainder => DecimalResult {
             data_type: a.common(b).data_type(),
             checked: true,
@@ -390,8 +384,7 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
         DataType::Decimal128(p, s) if wide => DataType::Decimal256(p, s),
         data_type => data_type,
     };
-    // A wide operand meets a result of 38 digits only when the scale leaves room; then the
-    // computation is wide.
+    // A wide operand needs wide computation even for a result of 38 digits.
     let wide_operand = [a, b]
         .iter()
         .any(|shape| matches!(shape.data_type(), DataType::Decimal256(..)));
@@ -407,7 +400,7 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
     Ok(Expr::new(Node::Arithmetic { op, left, right }, data_type, result.checked).folded())
 }
 
-/// The shape of a decimal operand; an integer literal has only its written digits.
+/// An integer literal has only its written digits.
 fn decimal_shape(expr: &Expr) -> Option<DecimalShape> {
     let by_type = DecimalShape::of(expr.data_type())?;
     match (expr.literal_value(), integer_bounds(expr)) {
@@ -484,7 +477,7 @@ fn comparable(left: Expr, right: Expr) -> Result<Option<(Expr, Expr)>, TypeError
     )))
 }
 
-/// Reads a text literal as the other operand's type. A number keeps its written digits.
+/// A number keeps its written digits.
 fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     let to = match Family::of(meets) {
         Family::Integer => DataType::Int64,
@@ -492,7 +485,7 @@ fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     };
     let read = implicit_cast(literal.clone(), &to)?;
     let is_null = |expr: &Expr| expr.literal_value().is_some_and(|value| value.is_null(0));
-    // Arrow reads an empty text as NULL for some types; a query must reject it.
+    // Arrow reads an empty text as NULL for some types.
     if is_null(&read) && !is_null(&literal) {
         return Err(TypeError {
             expression: literal.to_string(),
@@ -502,7 +495,6 @@ fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     Ok(read)
 }
 
-/// Joins the parts pair by pair, in their order.
 fn balanced(
     mut parts: Vec<Expr>,
     join: fn(Expr, Expr) -> Result<Expr, TypeError>,
@@ -521,7 +513,6 @@ fn balanced(
     Ok(parts.pop())
 }
 
-/// One node for a list of literals that all have the value's type.
 fn as_set(value: &Expr, comparisons: &[Expr]) -> Option<Expr> {
     let mut list = Vec::new();
     let mut has_null = false;

@@ -1,4 +1,4 @@
-//! How a slot groups its rows: in a table at once, or at the merge if almost every key is new.
+//! How a slot groups its rows: in a table, or at the merge if almost every key is new.
 //!
 //! ```text
 //!   first rows ─► table ──► most keys met before? ── yes ─► table, to the end of the slot
@@ -8,12 +8,11 @@
 //!        all other rows ─► passed through by partition, grouped when slots are merged
 //! ```
 //!
-//! A table with mostly new keys costs more than it saves, because merging looks up its groups
-//! again. A frequent key stays in the table: otherwise one worker would merge all its rows.
+//! A table with mostly new keys does not pay, because merging looks up its groups again. A frequent
+//! key stays in the table: otherwise one worker would merge all its rows.
 //!
-//! The result does not depend on a row's way. Rows pass through only where the order of additions
-//! does not matter. So slots may learn from other slots and take over their tables
-//! ([`super::hand_over`]).
+//! Rows pass through only where the order of additions does not matter, so the result never depends
+//! on it. Slots may thus learn from other slots and take over their tables ([`super::hand_over`]).
 
 use std::sync::Arc;
 
@@ -32,31 +31,26 @@ use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
 use crate::partition::partition_rows;
 
-/// Rows of a sample of new keys.
+/// Rows of a sample.
 const SAMPLE_ROWS: usize = 4_096;
-/// Slots per own sample, because data changes along a table.
+/// Slots per sample, because data changes along a table.
 const LOOKS_EVERY: usize = 8;
 
-/// A slot's groups in the making.
+/// A slot's groups in progress.
 pub(crate) struct Grouping<'p> {
     plan: &'p GroupBy,
     slot: usize,
-    /// The first slot that had the table.
     begun_by: usize,
-    /// Absent without keys.
     keys: Option<GroupTable>,
     states: States,
     passing: Vec<PassThroughRows>,
-    /// `None` until enough rows were added.
+    /// `None` until the sample is complete.
     mode: Option<Arc<Mode>>,
-    /// Rows of the slot so far.
     rows: usize,
-    /// New groups of the last chunk, and the chunk's rows.
+    /// New groups of the last chunk, and its rows.
     new: usize,
     of_rows: usize,
-    /// Memory reused for each chunk.
     row_keys: RowKeys,
-    /// Bytes for the keys of a chunk's rows and their destinations.
     chunk: Reservation,
 }
 
@@ -142,7 +136,6 @@ impl<'p> Grouping<'p> {
         Ok(())
     }
 
-    /// Counts added rows; the first ones decide the mode of the rest.
     fn note(&mut self, count: usize) {
         self.rows += count;
         if self.mode.is_none() && self.rows >= SAMPLE_ROWS {
@@ -158,7 +151,6 @@ impl<'p> Grouping<'p> {
         self.keys.as_mut().expect("a grouping by keys")
     }
 
-    /// Adds the arguments of the last looked-up rows.
     fn update(&mut self, arguments: &[ArrayRef]) -> Result<(), ExecError> {
         let len = self.groups().len();
         self.states.iter_mut().try_for_each(|state| state.resize(len))?;
@@ -173,8 +165,7 @@ impl<'p> Grouping<'p> {
         self.mode = Some(Arc::new(Mode::Grouped));
     }
 
-    /// Passes later rows through, except those of a heavy hitter; a table of several slots has
-    /// none.
+    /// Passes later rows through, except the heavy hitter's; a shared table has none.
     #[cfg(test)]
     pub(crate) fn pass_through_but(&mut self, heavy: Option<u128>) {
         if self.begun_by < self.slot {
@@ -184,7 +175,7 @@ impl<'p> Grouping<'p> {
         self.mode = Some(Arc::new(Mode::PassThrough { heavy }));
     }
 
-    /// The slot's groups, or `None` if a later slot takes over the table.
+    /// The slot's groups; `None` if a later slot takes over the table.
     pub(crate) fn finish(self) -> Result<Option<SlotGroups>, ExecError> {
         let Self {
             plan,
@@ -231,7 +222,6 @@ impl<'p> Grouping<'p> {
         (self.slot as u64) << 32 | u64::from(row)
     }
 
-    /// Reserves bytes for a chunk, unless the reservation is large enough.
     fn reserve_chunk(&mut self, bytes: usize) -> Result<(), ExecError> {
         Ok(self.chunk.resize(bytes.max(self.chunk.bytes()))?)
     }
@@ -249,7 +239,6 @@ impl<'p> Grouping<'p> {
         self.update(arguments)
     }
 
-    /// Passes rows through, except those with a heavy hitter or a key without fixed width.
     fn add_passing_through(
         &mut self,
         columns: &[ArrayRef],
@@ -258,7 +247,7 @@ impl<'p> Grouping<'p> {
         heavy: &[u128],
     ) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("group by", error);
-        // Beside the keys, each row has two numbers, a hash, and a copy of a grouped key.
+        // Each row has two numbers, a hash, and a copy of a grouped key.
         self.reserve_chunk(
             keys.fixed_keys.len() * (size_of::<(u128, u32)>() + size_of::<(u32, u32, u64, u128)>()),
         )?;
@@ -300,12 +289,12 @@ impl<'p> Grouping<'p> {
         let (order, starts) = partition_rows(&hashes, pool)?;
         let order: Vec<u32> = order.iter().map(|&at| passing[at as usize]).collect();
         let mut reservation = Reservation::of(pool.cloned());
-        // An upper bound: all rows of the chunk.
+        // An upper bound.
         reservation.grow(compacts_bytes(arguments).map_err(fail)?)?;
         let fixed_keys = ReservedVec::collect(pool, order.iter().map(|&row| fixed_key(row)))?;
         let rows = ReservedVec::collect(pool, order.iter().copied())?;
         let arguments = take_arrays(arguments, &UInt32Array::from(order), None).map_err(fail)?;
-        // The arguments outlive the arrays they were taken from.
+        // These arguments outlive their source arrays.
         let arguments: Vec<ArrayRef> = arguments.into_iter().map(with_own_strings).collect();
         reservation.resize(
             arguments

@@ -5,11 +5,10 @@
 //!              └─► bytes           ─► table of bytes           ───┴─► number of the group
 //! ```
 //!
-//! A short key takes 128 bits. Any other key takes arrow's row encoding: equal keys have equal
-//! bytes, NULLs included. The key alone decides its kind, so no key is in both tables.
+//! A short key takes 128 bits. Any other key takes arrow's row encoding, with equal bytes for equal
+//! keys. The key alone decides its kind, so no key is in both tables.
 //!
-//! Both kinds are hashed with fixed seeds, so a key has the same partition in all slots:
-//! [`crate::partition`].
+//! Hash seeds are fixed, so a key has one partition in all slots: [`crate::partition`].
 
 use std::fmt;
 use std::hash::Hasher;
@@ -36,32 +35,26 @@ use crate::partition::{StableHasher, hash_fixed_key, inner, partition_rows};
 pub(crate) struct GroupTable {
     encoding: Arc<KeyEncoding>,
     pool: Option<Arc<MemoryPool>>,
-    /// The first position of each group.
     firsts: ReservedVec<u64>,
-    /// The fixed-width key of each group, 0 for a group without one. Empty if no group has one.
+    /// 0 for a group without a fixed-width key; empty if no group has one.
     fixed_keys: ReservedVec<u128>,
-    /// Groups by their fixed-width key.
     packed: ReservedTable,
-    /// Groups by number, for keys that are numbers.
     direct: DirectAddressTable,
     encoded: EncodedKeys,
-    /// The groups of the last looked-up rows, and the rows of each group.
+    /// The groups of the last lookup, and their row counts.
     groups: ReservedVec<u32>,
     counts: ReservedVec<u32>,
 }
 
-/// Keys without fixed width, numbered among themselves.
 struct EncodedKeys {
     rows: ReservedRows,
     hashes: ReservedVec<u64>,
     table: ReservedTable,
-    /// The group of each key.
     groups: ReservedVec<u32>,
 }
 
 impl GroupTable {
-    /// An empty table that reserves its memory from `pool`. Only tables that share an encoding can
-    /// be merged.
+    /// An empty table on `pool`. Only tables of one encoding merge.
     pub(crate) fn new(encoding: Arc<KeyEncoding>, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             encoded: EncodedKeys {
@@ -81,7 +74,7 @@ impl GroupTable {
         }
     }
 
-    /// Makes room for `groups` groups in all.
+    /// Makes room for `groups` in all.
     pub(crate) fn reserve(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
         if !self.encoding.has_fixed_keys() {
             return Ok(());
@@ -111,7 +104,7 @@ impl GroupTable {
     }
 
     /// Looks up the rows of `columns`, whose floats are canonical and whose keys are `keys`. New
-    /// keys become groups, first met at `position` of their row.
+    /// keys become groups at `position` of their row.
     pub(crate) fn assign(
         &mut self,
         columns: &[ArrayRef],
@@ -153,8 +146,8 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Looks up the rows of `columns` by number, if the key is a number, no row is NULL, and the
-    /// numbers are close together. Otherwise the caller uses [`assign`](Self::assign).
+    /// Looks up the rows of `columns` as numbers. Returns false if the key is no number, a row is
+    /// NULL, or numbers are far apart; then use [`assign`](Self::assign).
     pub(crate) fn assign_numbers(
         &mut self,
         columns: &[ArrayRef],
@@ -192,7 +185,6 @@ impl GroupTable {
             };
             let number = number.into();
             if !self.direct.has_room(number) && !self.direct.cover(numbers)? {
-                // Groups found so far stay in the table.
                 return Ok(false);
             }
             let group = self.group_of_fixed_key(FixedWidthLayout::key_of_number(number), || position(row))?;
@@ -227,8 +219,7 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Looks up the groups at `places` of `from`. A group of both tables keeps the lesser first
-    /// position.
+    /// Looks up the groups at `places` of `from`. A shared group keeps the lesser position.
     pub(crate) fn merge(
         &mut self,
         from: &PartitionedKeys,
@@ -249,12 +240,12 @@ impl GroupTable {
         Ok(())
     }
 
-    /// The groups of the last looked-up rows.
+    /// The groups of the last lookup.
     pub(crate) fn groups(&self) -> &[u32] {
         &self.groups
     }
 
-    /// The groups of the last looked-up rows, with counts if those pay off.
+    /// The groups of the last lookup, with counts if those pay off.
     pub(crate) fn ids(&mut self) -> Result<GroupIds<'_>, MemoryExceeded> {
         let is_worth_it = self.len() <= self.groups.len();
         if is_worth_it {
@@ -268,7 +259,7 @@ impl GroupTable {
         })
     }
 
-    /// About the bytes of [`columns`](Self::columns), including those used to make them.
+    /// About the bytes to make [`columns`](Self::columns), result included.
     pub(crate) fn column_bytes(&self) -> usize {
         let fixed_keys = self
             .encoding
@@ -278,7 +269,7 @@ impl GroupTable {
         let fixed_keys = fixed_keys.saturating_mul(self.fixed_keys.len());
         match self.encoded.groups.len() {
             0 => fixed_keys,
-            // Keys of each kind are separate columns before they are combined.
+            // Each kind of key makes columns first.
             _ if fixed_keys > 0 => (fixed_keys + self.encoded.rows.size())
                 .saturating_mul(2)
                 .saturating_add(self.len() * size_of::<(usize, usize)>()),
@@ -320,7 +311,6 @@ impl GroupTable {
             groups,
             counts,
         } = self;
-        // The table takes no more rows.
         drop((packed, direct, encoded.table, groups, counts));
         let pool = pool.as_ref();
         let len = firsts.len();
@@ -418,8 +408,7 @@ impl GroupTable {
     }
 }
 
-/// Guesses from the first rows whether equal keys are neighbours. If not, comparing neighbours is a
-/// branch that no processor predicts.
+/// Guesses from the first rows. Elsewhere, comparing neighbours is an unpredictable branch.
 fn come_in_runs(fixed_keys: &[u128]) -> bool {
     let sample = &fixed_keys[..fixed_keys.len().min(64)];
     let repeats = sample.windows(2).filter(|pair| pair[0] == pair[1]).count();
@@ -506,7 +495,6 @@ mod tests {
                 assert_eq!(first.fixed_key(group), Some(fixed_key));
             }
         }
-        // The keys 1, 2, 5, then 3 and 4 by partition, then 6.
         assert_eq!(first.len(), 6);
         let mut firsts = first.into_firsts().to_vec();
         assert_eq!(firsts[..3], [52, 101, 102]);

@@ -27,7 +27,7 @@ use crate::memory::MemoryPool;
 #[derive(Clone, Debug)]
 pub struct Aggregate {
     function: AggregateFunction,
-    /// Converted for sums or comparisons; `None` counts rows.
+    /// `None` counts rows.
     argument: Option<Expr>,
     data_type: DataType,
 }
@@ -40,7 +40,7 @@ impl Aggregate {
     ///
     /// # Errors
     ///
-    /// When the function rejects the argument's type, or lacks an argument and is not a count.
+    /// When the function rejects the argument's type, or only `count` could lack an argument.
     pub fn new(function: AggregateFunction, argument: Option<Expr>) -> Result<Self, TypeError> {
         let Some(argument) = argument else {
             if function == AggregateFunction::Count {
@@ -76,12 +76,12 @@ impl Aggregate {
         self.argument.as_ref()
     }
 
-    /// An empty state; aggregates of equal [`state_key`](Self::state_key) can share one.
+    /// An empty state; aggregates of equal [`state_key`](Self::state_key) can share it.
     pub(super) fn new_state(&self, pool: Option<&Arc<MemoryPool>>) -> Box<dyn AggregateState> {
         self.function.definition().new_state(self.argument_type(), pool)
     }
 
-    /// The key of the state: a sum and an average of one argument share a state.
+    /// A sum and an average of one argument have the same key.
     pub(super) fn state_key(&self) -> (&'static str, Option<String>) {
         (
             self.function.definition().state_kind(),

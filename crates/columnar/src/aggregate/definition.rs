@@ -1,4 +1,4 @@
-//! The definition of an aggregate function. Each function has a file with its definition and state.
+//! The definition of an aggregate function.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! `count(distinct x)`: a table of pairs of group and value.
 //!
-//! A value is kept in arrow's row encoding, which is equal for equal values. Each state has its own
-//! encoder, so states merge by these bytes.
+//! A value is kept in arrow's row encoding. Each state has its own encoder, so states merge by
+//! these bytes.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -56,12 +56,12 @@ impl Definition for CountDistinct {
 
 struct DistinctState {
     converter: RowConverter,
-    /// Each item is a pair of group and value.
+    /// Each item is a pair.
     pairs: Members,
     values: Values,
     /// The hash of each value, without its group.
     hashes: ReservedVec<u64>,
-    /// The pairs by group and value; empty after an arrangement of groups.
+    /// Empty after an arrangement of groups.
     table: ReservedTable,
     pool: Option<Arc<MemoryPool>>,
 }

@@ -7,7 +7,6 @@
 
 use crate::memory::{MemoryExceeded, Reservation};
 
-/// Bits of a digit.
 const BITS: i32 = 32;
 /// Additions before carries are moved: a digit has room for twice as many.
 const ADDITIONS_MAX: u32 = 1 << 30;
@@ -31,8 +30,8 @@ impl Term {
         len: 0,
     };
 
-    /// `±magnitude · 2^exponent`. If the exponent is no multiple of 32, the magnitude has at most
-    /// 97 bits.
+    /// `±magnitude · 2^exponent`. The magnitude has at most 97 bits unless the exponent is a
+    /// multiple of 32.
     pub(super) fn new(is_negative: bool, magnitude: u128, exponent: i32) -> Self {
         let mut rest = magnitude << exponent.rem_euclid(BITS);
         let mut term = Self {
@@ -82,7 +81,6 @@ impl Term {
 pub(super) struct ExactReal {
     lowest: i32,
     digits: Vec<i64>,
-    /// Additions since the last move of carries.
     additions: u32,
 }
 
@@ -127,7 +125,7 @@ impl ExactReal {
         Ok(())
     }
 
-    /// Returns the place of digit `lowest`, with room for one addition to `len` digits from there.
+    /// Returns the place of digit `lowest`, with room for `len` digits.
     fn make_room(
         &mut self,
         lowest: i32,
@@ -153,7 +151,7 @@ impl ExactReal {
         if self.additions >= ADDITIONS_MAX {
             let carry = move_carries(&mut self.digits);
             let last = self.digits.len() - 1;
-            // The highest digit's remaining carry is its sign.
+            // The last carry is the sign.
             self.digits[last] += carry << BITS;
             self.additions = 1;
         }
@@ -224,15 +222,14 @@ impl Magnitude {
         }
     }
 
-    /// `(m, e)` for the number `m · 2^e`, rounded to a double once; `m` has 64 bits before the
-    /// point, or is 0.
+    /// `(m, e)` for `m · 2^e`, rounded to a double once; `m` has 64 bits before the point, or is 0.
     pub(super) fn double(&self) -> (f64, i32) {
         let Some(last) = self.digits.iter().rposition(|&digit| digit > 0) else {
             return (0.0, 0);
         };
         let digit = |back: usize| last.checked_sub(back).map_or(0, |at| self.digits[at]);
         let top = (0..3).fold(0u128, |top, back| top << BITS | u128::from(digit(back)));
-        // Of 65 to 96 bits the first 64 stay. The rest counts only as nonzero.
+        // The first 64 bits stay. The rest counts only as nonzero.
         let cut = 128 - top.leading_zeros() - 64;
         let is_more = top & ((1 << cut) - 1) > 0 || (3..=last).any(|back| digit(back) > 0);
         let mantissa = (top >> cut) as u64 | u64::from(is_more);
@@ -241,7 +238,6 @@ impl Magnitude {
     }
 }
 
-/// The number of digits up to the highest nonzero one.
 fn significant(digits: &[u32]) -> usize {
     digits
         .iter()
@@ -249,7 +245,7 @@ fn significant(digits: &[u32]) -> usize {
         .map_or(0, |last| last + 1)
 }
 
-/// Moves carries up, so each digit is in `0..2^32`; returns the highest carry.
+/// Each digit ends in `0..2^32`; returns the highest carry.
 fn move_carries(digits: &mut [i64]) -> i64 {
     digits.iter_mut().fold(0, |carry, digit| {
         let sum = *digit + carry;
@@ -258,7 +254,7 @@ fn move_carries(digits: &mut [i64]) -> i64 {
     })
 }
 
-/// Adds the product of `a` and `b` to zeros.
+/// `product` comes with zeros.
 fn multiply(a: &[u32], b: &[u32], product: &mut [u32]) {
     for (at, &a) in a.iter().enumerate() {
         let mut carry = 0;

@@ -1,4 +1,4 @@
-//! Exact sums of integers and decimals: in 64 bits while they certainly fit, then in 192.
+//! Exact sums of integers and decimals: in 64 bits, or in 192 if needed.
 //!
 //! ```text
 //!   chunk ─► how far its values are from zero ─► can a sum leave 64 bits?
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Almost all sums fit in 64 bits. The bound of a chunk's values, times its rows, bounds what the
-//! chunk adds. A state that never widened has no wide sums.
+//! chunk adds.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -25,8 +25,7 @@ trait Exactly: Copy {
     /// The number, if it has 64 bits; otherwise any value.
     fn low(self) -> i64;
     fn whole(self) -> i128;
-    /// The bit from which each number has only copies of its sign: 64 if some have more than 64
-    /// bits.
+    /// The bit from which all numbers have only sign bits: 64 if some exceed 64 bits.
     fn bits(numbers: &[Self]) -> u32;
 }
 
@@ -73,7 +72,7 @@ pub(super) struct ExactSum<T: ArrowPrimitiveType> {
     narrow: ReservedVec<i64>,
     /// The greatest magnitude of a narrow sum.
     bound: u64,
-    /// Empty until a sum might leave 64 bits; then each sum is its narrow plus its wide part.
+    /// Empty until a sum might exceed 64 bits; then each sum is narrow plus wide.
     wide: ReservedVec<Wide>,
     counts: ReservedVec<u64>,
     scale: i8,
@@ -92,7 +91,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         }
     }
 
-    /// Whether narrow sums can take `more`; if they are too full, they move to the wide ones.
+    /// Whether narrow sums can take `more`, if necessary after moving to wide ones.
     fn make_room(&mut self, more: Option<u64>) -> Result<bool, MemoryExceeded> {
         let fits = |bound: u64| {
             let sum = bound.checked_add(more?)?;

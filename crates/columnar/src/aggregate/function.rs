@@ -27,7 +27,7 @@ pub enum AggregateFunction {
     Max,
     /// The exact sum divided by the count, as a double; NULL without values.
     Avg,
-    /// The median, or the mean of the two middle values, as a double; NULL without values.
+    /// The median as a double, of an even count the mean of the middle two; NULL without values.
     Median,
     /// The variance of a sample, from exact sums, as a double; NULL for fewer than two values.
     VarSamp,
@@ -35,7 +35,7 @@ pub enum AggregateFunction {
     StddevSamp,
 }
 
-/// Each function's SQL name, whether it is the DISTINCT form, and its definition.
+/// Each function, its SQL name, whether it is the DISTINCT form, and its definition.
 const FUNCTIONS: &[(AggregateFunction, &str, bool, &dyn Definition)] = &[
     (AggregateFunction::Sum, "sum", false, &Sum),
     (AggregateFunction::Count, "count", false, &Count),

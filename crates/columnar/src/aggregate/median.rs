@@ -1,6 +1,6 @@
-//! `median`: the middle value, or the mean of the two middle values, as a double.
+//! `median`: the middle value, or the mean of the middle two, as a double.
 //!
-//! The state keeps every value. The median of integers and decimals is exact and rounded once. The
+//! The state keeps every value. The median of integers and decimals is exact and rounded once; the
 //! mean of two doubles is half of their rounded sum. NaN is above every other double, as in ORDER
 //! BY.
 
@@ -77,7 +77,7 @@ impl Middle for i256 {
     }
 
     fn mean(self, other: Self, scale: i8) -> f64 {
-        // Two values of 76 digits have a sum in 256 bits. Its text is rounded once.
+        // The sum of two 76-digit values fits 256 bits. Its text is rounded once.
         let sum = self.wrapping_add(other);
         let sign = if sum.is_negative() { "-" } else { "" };
         let (whole, half) = (sum.wrapping_abs() >> 1, sum.wrapping_abs() & i256::ONE);
@@ -103,7 +103,6 @@ impl Middle for f64 {
 
 #[derive(Debug)]
 struct MedianState<T: ArrowPrimitiveType> {
-    /// Each item is a value.
     members: Members,
     values: ReservedVec<T::Native>,
     scale: i8,
@@ -174,7 +173,7 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 }
 
-/// The median of values in units of `10^-scale`, which it reorders; `None` without values.
+/// Reorders values in units of `10^-scale`; `None` without values.
 fn median<N: Middle>(values: &mut [N], scale: i8) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
     let is_even = values.len().is_multiple_of(2);

@@ -9,7 +9,7 @@ use arrow::error::ArrowError;
 use super::state::StateError;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// Items of a list at most: item numbers and their count have 32 bits.
+/// Items of a list at most: item numbers have 32 bits.
 const ITEMS_MAX: usize = u32::MAX as usize;
 
 /// The group of each item; items are numbered from 0.
@@ -17,7 +17,7 @@ const ITEMS_MAX: usize = u32::MAX as usize;
 pub(super) struct Members {
     groups: usize,
     group_of: ReservedVec<u32>,
-    /// Items by group; empty unless the groups were arranged after the last item.
+    /// Items by group; empty unless arranged after the last item.
     items: ReservedVec<u32>,
     /// The start of each group's items, then their number; empty if `items` is.
     starts: ReservedVec<u32>,
@@ -64,7 +64,7 @@ impl Members {
         &self.group_of
     }
 
-    /// Adds an item. It fails when the numbers run out.
+    /// Adds an item, or fails if its number exceeds 32 bits.
     pub(super) fn push(&mut self, group: usize) -> Result<(), StateError> {
         if self.len() >= self.items_max {
             let message = format!("more than {} values would have to be kept", self.items_max);
@@ -131,12 +131,11 @@ impl Members {
         (items, starts)
     }
 
-    /// A stable counting sort; `starts` comes with zeros.
+    /// Stable; `starts` comes with zeros.
     fn sort(&self, items: &mut [u32], starts: &mut [u32]) {
         for &group in self.group_of.iter() {
             starts[group as usize] += 1;
         }
-        // The end of each group, from which items are filled backwards.
         let mut end = 0;
         for start in starts.iter_mut() {
             end += *start;

@@ -184,12 +184,11 @@ impl AggregateState for BooleanMinMax {
     }
 }
 
-/// Text compares by its UTF-8 bytes, so one state serves text and binary.
+/// Text compares by UTF-8 bytes, so one state serves text and binary.
 #[derive(Debug)]
 struct BytesMinMax {
     values: ReservedVec<Option<Vec<u8>>>,
     smallest: bool,
-    /// The values' bytes, and bytes reserved ahead.
     bytes: Reservation,
     /// Bytes reserved and unused: values are often short, and all threads share the pool's counter.
     ahead: usize,
@@ -219,7 +218,7 @@ impl BytesMinMax {
                 if self.ahead < value.len() {
                     let more = value.len() - self.ahead;
                     let ahead = self.bytes.grow(more.max(AHEAD)).map(|()| more.max(AHEAD));
-                    // A pool without room ahead may have room for this value.
+                    // The pool may have room for this value only.
                     self.ahead += ahead.or_else(|_| self.bytes.grow(more).map(|()| more))?;
                 }
                 self.ahead -= value.len();
@@ -268,7 +267,7 @@ impl AggregateState for BytesMinMax {
             DataType::LargeBinary => offer!(values.as_binary::<i64>()),
             DataType::BinaryView => offer!(values.as_binary_view()),
             DataType::FixedSizeBinary(_) => offer!(values.as_fixed_size_binary()),
-            // The type of the constant NULL has no values.
+            // The type of the constant NULL.
             DataType::Null => {}
             other => unreachable!("min and max of {other} were refused when the query was planned"),
         }

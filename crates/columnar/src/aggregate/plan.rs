@@ -19,12 +19,10 @@ pub(crate) type States = Vec<Box<dyn AggregateState>>;
 #[derive(Debug)]
 pub(crate) struct AggregatePlan {
     aggregates: Vec<Aggregate>,
-    /// The state of each aggregate.
     state_of: Vec<usize>,
     /// An aggregate that makes each state.
     made_by: Vec<usize>,
     arguments: Vec<Expr>,
-    /// The argument of each state.
     argument_of: Vec<Option<usize>>,
 }
 
@@ -90,7 +88,7 @@ impl AggregatePlan {
             .collect()
     }
 
-    /// Adds rows with the arguments `values`, in the order of [`arguments`](Self::arguments).
+    /// Adds rows, with values in the order of [`arguments`](Self::arguments).
     pub(crate) fn update(
         &self,
         states: &mut [Box<dyn AggregateState>],

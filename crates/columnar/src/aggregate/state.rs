@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 use super::group_ids::GroupIds;
 use crate::memory::MemoryExceeded;
 
-/// The states of all groups. A state reserves memory first, and fails if the pool refuses.
+/// The states of all groups. A state reserves memory before use, and fails if the pool refuses.
 pub(crate) trait AggregateState: Any + Send + Sync {
     /// Whether no result shows the order of additions.
     fn is_exact(&self) -> bool;
@@ -27,8 +27,7 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     /// Adds group `first + i` of `from`, a state of the same kind, to group `map[i]`.
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError>;
 
-    /// About the bytes that [`finish`](Self::finish) allocates beyond one fixed-width value per
-    /// group.
+    /// About the bytes [`finish`](Self::finish) allocates beyond one fixed-width value per group.
     fn finish_bytes(&self) -> usize {
         0
     }

@@ -1,8 +1,8 @@
 //! `sum`: exact for integers and decimals, in fixed order for floats.
 //!
-//! No sum of integers or decimals overflows midway: only its value decides, not the order of rows.
-//! Sums of 64-bit integers and 128-bit decimals are in [`super::exact_sum`], those of doubles and
-//! 256-bit decimals here.
+//! A sum of integers or decimals overflows only by its value, in any order of rows. Sums of 64-bit
+//! integers and 128-bit decimals are in [`super::exact_sum`], those of doubles and 256-bit decimals
+//! here.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -195,8 +195,8 @@ impl<T: ArrowPrimitiveType> Sums for ExactSum<T> {
     }
 }
 
-/// A sum in 320 bits: `low + carry * 2^256`. Six of the largest decimals exceed 256 bits, though
-/// their average does not.
+/// A sum in 320 bits: `low + carry * 2^256`. Six of the largest decimals exceed 256 bits; their
+/// average does not.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wide {
     low: i256,
@@ -222,7 +222,7 @@ impl Total<i256> for Wide {
     }
 
     fn to_double(self) -> f64 {
-        // Arrow's own conversion cuts the bits past 128; a conversion through digits keeps them.
+        // Arrow's own conversion cuts the bits past 128.
         let low = self.low.to_string().parse().unwrap_or(f64::NAN);
         low + self.carry as f64 * 2f64.powi(256)
     }

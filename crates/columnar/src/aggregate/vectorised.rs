@@ -1,9 +1,9 @@
 //! Adding the rows of a chunk to their groups.
 //!
 //! With few groups, neighbouring rows often share one, and an addition that waits for the last one
-//! is several times slower. So rows take turns between lanes, each with a sum per group, and the
-//! lanes are added at the end. With many groups and one heavy group, the heavy rows are added
-//! separately: the others move together without a branch, then are added.
+//! is several times slower. So rows alternate between lanes, each with a sum per group. With many
+//! groups and one heavy group, the heavy rows are added separately; the others are moved together
+//! first, without a branch.
 
 /// Groups at most for lanes.
 const FEW: usize = 64;
@@ -12,11 +12,11 @@ const LANES: usize = 4;
 /// Rows that move together.
 const BLOCK: usize = 256;
 
-/// Rows below which the search for a heavy group does not pay.
+/// Rows below which a heavy group is not searched.
 const LOOKS_FROM: usize = 2_048;
 const LOOKS: usize = 32;
 
-/// The heavy group, if a sample of rows shows one.
+/// Looks at a sample of rows.
 fn heavy(groups: &[u32]) -> Option<u32> {
     if groups.len() < LOOKS_FROM {
         return None;
@@ -31,7 +31,7 @@ fn heavy(groups: &[u32]) -> Option<u32> {
     (rows >= LOOKS / 5).then_some(heavy)
 }
 
-/// Adds each row's value to the sum of its group. The caller rules out overflow.
+/// Adds each row's value to its group's sum. The caller rules out overflow.
 pub(super) fn add_all<N: Copy>(sums: &mut [i64], groups: &[u32], rows: &[N], what: impl Fn(N) -> i64) {
     if sums.len() > FEW {
         let Some(heavy) = heavy(groups) else {

@@ -1,4 +1,4 @@
-//! The output that a slot leaves in its cell.
+//! The output of a slot.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) enum Collected {
 /// A slot's output rows, in pieces.
 #[derive(Debug)]
 pub(super) struct SlotRows {
-    /// The output columns of each piece, then the order's keys.
+    /// Each piece's output columns, then the order's keys.
     pub(super) pieces: Vec<Vec<ArrayRef>>,
     pub(super) rows: usize,
     /// For the pieces.
@@ -36,8 +36,8 @@ impl SlotRows {
         }
     }
 
-    /// Releases the rows' morsel. Rows that use little of the memory they hold are copied. They
-    /// then reserve the memory they hold.
+    /// Releases the morsel. Rows that use little of the memory they hold are copied; `reservation`
+    /// then covers what they hold.
     pub(super) fn let_go(&mut self, morsel: Morsel<'_>) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("select", error);
         let own = {

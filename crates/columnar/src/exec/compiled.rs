@@ -1,4 +1,4 @@
-//! A select plan prepared to run: its fixed parts.
+//! A select plan prepared to run.
 
 use std::sync::OnceLock;
 
@@ -19,12 +19,12 @@ pub(super) struct CompiledScan {
     pub(super) output: OutputPlan,
     pub(super) projection: Vec<usize>,
     pub(super) slots: Vec<SlotRange>,
-    /// Whether statistics rule a morsel out. Each is asked once: a table could later answer
-    /// otherwise, and a slot would wait for bytes that were never fetched.
+    /// Statistics are asked once per morsel: after another answer, a slot would wait for bytes
+    /// never fetched.
     ruled_out: Vec<OnceLock<bool>>,
 }
 
-/// How slots make their part of the output, and the merge the whole.
+/// How slots and the merge make the output.
 pub(super) enum OutputPlan {
     Rows(RowPlan),
     Groups(Box<GroupPlan>),
@@ -66,13 +66,12 @@ impl CompiledScan {
             .filter(|_| !self.projection.is_empty())
     }
 
-    /// Whether statistics show that the filter keeps no row of `morsel`; fetches and slots get the
-    /// same answer.
+    /// Whether statistics rule out every row of `morsel`; the answer never changes.
     pub(super) fn rules_out(&self, morsel: usize) -> bool {
         *self.ruled_out[morsel].get_or_init(|| self.filter.skips(self.scan.table.as_ref(), morsel))
     }
 
-    /// True if the result is the first rows of the input, so later slots need not run.
+    /// Whether the first rows of the input suffice, so later slots need not run.
     pub(super) fn stops_early(&self) -> bool {
         matches!(self.output, OutputPlan::Rows(_)) && self.scan.order.is_empty() && self.scan.limit.is_some()
     }

@@ -1,4 +1,4 @@
-//! Fetches for slots before they run: begun in slot order, several at a time.
+//! Fetches for slots before they run. Fetches begin in slot order, several at a time.
 //!
 //! ```text
 //!   begin_fetch(slot)             reserves the slot's bytes
@@ -15,15 +15,14 @@ use crate::error::ExecError;
 use crate::memory::Reservation;
 use crate::table::{Fetched, ReadError, StoredTable};
 
-/// A fetch for a slot failed. The slot fails with the error when it runs.
+/// A fetch failed. Its slot fails with the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchFailed;
 
 /// A reserved fetch for a slot.
 #[must_use = "a slot that nothing was fetched for reads when it runs"]
 pub struct SlotFetch {
-    /// Declared before `stage`, so it drops first: the memory is free once the last
-    /// `Arc<ScanStage>` is gone.
+    /// Declared before `stage`, so the memory is free once the last `Arc<ScanStage>` drops.
     reservation: Reservation,
     stage: Arc<ScanStage>,
     slot: usize,
@@ -80,8 +79,7 @@ impl SlotFetch {
         self.requests
     }
 
-    /// Whether the fetch can be [awaited](Self::run_async). Otherwise [`run`](Self::run) blocks a
-    /// thread.
+    /// Whether [`run_async`](Self::run_async) works. Otherwise [`run`](Self::run) blocks a thread.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         let (stored, projection) = self.of();
@@ -131,7 +129,7 @@ impl SlotFetch {
         )
     }
 
-    /// `None` means that the table is no longer a stored one: the slot then reads by itself.
+    /// `None`: the table is no longer stored, so the slot reads by itself.
     fn leave(self, read: Option<Result<Fetched, ReadError>>) -> Result<(), FetchFailed> {
         let Some(read) = read else { return Ok(()) };
         let outcome = read.as_ref().map(|_| ()).map_err(|_| FetchFailed);

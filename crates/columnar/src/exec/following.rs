@@ -1,4 +1,4 @@
-//! The stages behind a scan of groups: they merge the slots' groups and order them.
+//! The stages that merge and order the groups of a scan.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl ScanStage {
     }
 }
 
-/// Partitions the tables left for later slots: a slot per table.
+/// A slot per table.
 struct PartitionTables(Arc<ScanStage>);
 
 impl Stage for PartitionTables {
@@ -69,7 +69,7 @@ impl Stage for PartitionTables {
     }
 }
 
-/// Merges the groups of a scan: a slot per range of partitions.
+/// A slot per range of partitions.
 struct MergeGroups(Arc<ScanStage>);
 
 impl Stage for MergeGroups {
@@ -77,7 +77,7 @@ impl Stage for MergeGroups {
         "merge groups"
     }
 
-    /// An error is left to the output, which begins the merging again.
+    /// The output repeats and reports an error.
     fn slots(&self) -> usize {
         self.0.merging().map_or(0, |merging| merging.ranges())
     }
@@ -89,7 +89,7 @@ impl Stage for MergeGroups {
     }
 }
 
-/// Orders merged groups by first row: a slot per batch.
+/// A slot per batch.
 struct OrderGroups(Arc<ScanStage>);
 
 impl Stage for OrderGroups {
@@ -97,7 +97,7 @@ impl Stage for OrderGroups {
         "order groups"
     }
 
-    /// The output makes a single batch as well.
+    /// The output makes a single batch too.
     fn slots(&self) -> usize {
         match self.0.ordering().map_or(0, |ordering| ordering.batches()) {
             1 => 0,

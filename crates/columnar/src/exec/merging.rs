@@ -1,7 +1,7 @@
 //! Merging the groups of all slots by ranges of partitions.
 //!
-//! After the scan, only the number of groups and pass-through rows decides the ranges: one for few,
-//! 2^4 to 2^8 of about equal work for many. A partition above its share is a range of its own.
+//! Only the number of groups and pass-through rows decides the ranges: one for few, 2^4 to 2^8 of
+//! about equal work for many. A partition above its share is its own range.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,6 @@ pub(super) struct Merging {
 struct Cut {
     /// Groups and pass-through rows of all slots.
     entries: usize,
-    /// Entries of the largest range.
     largest: usize,
     /// Pass-through rows among the entries.
     passing: usize,
@@ -64,7 +63,7 @@ impl Merging {
         self.ranges.len()
     }
 
-    /// Merges a range, unless it is merged. A call told to leave off makes no shard.
+    /// Merges a range, once. A call that leaves off makes no shard.
     pub(super) fn run(
         &self,
         plan: &GroupPlan,
@@ -86,7 +85,7 @@ impl Merging {
         Ok(())
     }
 
-    /// The shards, if all are made. The slots' groups are freed.
+    /// The shards, if all are made; then the slots' groups are freed.
     pub(super) fn shards(&self) -> Option<Vec<Arc<Shard>>> {
         let shards: Option<Vec<Arc<Shard>>> = lock(&self.shards).iter().cloned().collect();
         if shards.is_some() {

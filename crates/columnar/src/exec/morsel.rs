@@ -1,7 +1,7 @@
-//! A morsel in a worker's hands: a column is read when a step first asks, and cut into chunks.
+//! A morsel of a running slot: columns are read on first use and cut into chunks.
 //!
-//! The steps run over chunks of [`CHUNK_ROWS`], so each step finds the output of the last one in
-//! the core's cache. A chunk of a column is a slice, never a copy.
+//! The steps run over chunks of [`CHUNK_ROWS`], so each step finds the last one's output in the
+//! core's cache. A chunk of a column is a slice, never a copy.
 
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
@@ -18,19 +18,16 @@ use crate::table::{Fetched, MorselReader, ReadError, TableSource};
 /// Rows of a chunk: 128 KiB of 64-bit values.
 pub(crate) const CHUNK_ROWS: usize = 16_384;
 
-/// A morsel of a table, opened at the first request for a column.
+/// A morsel of a table, opened at the first use of a column.
 pub(crate) struct Morsel<'t> {
     table: &'t dyn TableSource,
     index: usize,
     rows: usize,
     projection: &'t [usize],
-    /// Bytes fetched earlier, if any.
     fetched: RefCell<Option<Fetched>>,
     reader: RefCell<Option<Box<dyn MorselReader + 't>>>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
-    /// Buffers that columns may point into without a reservation.
     borrowed: RefCell<Vec<BorrowedBuffer>>,
-    /// For the columns; shrinks when they are freed.
     reservation: RefCell<Reservation>,
 }
 
@@ -104,7 +101,7 @@ impl<'t> Morsel<'t> {
             Some(fetched) => {
                 let borrowed: Vec<BorrowedBuffer> = fetched.ranges().map(BorrowedBuffer::fetched).collect();
                 let reader = stored.open_fetched(self.index, self.projection, fetched)?;
-                // A reader that has made its values shares nothing with its source.
+                // A decoded reader shares nothing with its source.
                 if reader.bytes() == 0 {
                     *self.borrowed.borrow_mut() = borrowed;
                 }
@@ -121,12 +118,12 @@ impl<'t> Morsel<'t> {
         self.reservation.take()
     }
 
-    /// Buffers of the table, or reserved elsewhere, that columns may point into.
+    /// Buffers of columns that this morsel does not reserve.
     pub(crate) fn borrowed(&self) -> Ref<'_, Vec<BorrowedBuffer>> {
         self.borrowed.borrow()
     }
 
-    /// A wrong column from the table would give wrong results.
+    /// A table's wrong column would give wrong results.
     fn check(&self, column: usize, values: &ArrayRef) -> Result<(), ReadError> {
         let schema = self.table.schema();
         let field = schema.field(column);

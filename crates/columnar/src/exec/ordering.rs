@@ -1,7 +1,7 @@
 //! Groups of all shards in the order of the result.
 //!
-//! Without ORDER BY, groups are in the order of first rows: a batch has the groups first met in
-//! some slots. With ORDER BY, sorted and cut shards are merged at once.
+//! Without ORDER BY, groups follow first rows: a batch has the groups first met in some slots. With
+//! ORDER BY, sorted shards are merged at once.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ const BATCH_ROWS: usize = 16_384;
 /// The batches of a result in the order of first rows.
 pub(super) struct Ordering {
     shards: Vec<Arc<Shard>>,
-    /// For each batch, the slots that met its groups first.
+    /// The slots of each batch.
     ranges: Vec<Range<usize>>,
     batches: Vec<Mutex<Option<Batch>>>,
 }
@@ -68,7 +68,6 @@ impl Ordering {
     pub(super) fn run(&self, scan: &SelectPlan, plan: &GroupPlan, batch: usize) -> Result<(), ExecError> {
         if lock(&self.batches[batch]).is_none() {
             let made = in_first_order(scan, plan, &self.shards, &self.ranges[batch])?;
-            // A second run makes the same batch.
             lock(&self.batches[batch]).get_or_insert(made);
         }
         Ok(())
@@ -101,7 +100,6 @@ impl Ordering {
         }
         let mut reservation = Reservation::of(plan.pool().cloned());
         if shards.len() > 1 {
-            // The shards are joined and then sorted.
             reservation.grow(shards.iter().map(|shard| 2 * shard.reservation.bytes()).sum())?;
         }
         let pieces: Vec<_> = shards.iter().map(|shard| shard.columns.clone()).collect();
@@ -115,7 +113,6 @@ impl Ordering {
     }
 }
 
-/// The groups first met in `slots`, in that order.
 fn in_first_order(
     scan: &SelectPlan,
     plan: &GroupPlan,
@@ -123,7 +120,6 @@ fn in_first_order(
     slots: &Range<usize>,
 ) -> Result<Batch, ExecError> {
     let fail = |error| ExecError::of("group by", error);
-    // Groups of a shard are in slot order.
     let of_shard = |shard: &Shard| {
         let before = |slot: usize| shard.firsts.partition_point(|&first| slot_of(first) < slot);
         before(slots.start)..before(slots.end)

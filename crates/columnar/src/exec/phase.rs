@@ -6,9 +6,9 @@
 //!      └────────────┴───────────┴───────► Ended (given up, cancelled, failed)
 //! ```
 //!
-//! A scan of rows goes from scanning to the end at once. A phase that ends frees its memory. The
-//! next phase is made, and the last one freed, without the lock of the phase, so a slot or a
-//! canceling caller never waits for either.
+//! A scan of rows ends right after scanning. A phase that ends frees its memory. The next phase is
+//! made, and the last one freed, without the phase's lock, so slots and a caller that gives up
+//! never wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::sync::{Arc, Mutex};
@@ -28,9 +28,9 @@ use crate::table::Fetched;
 pub(super) enum Phase {
     /// Slots run.
     Scanning(Arc<Scanning>),
-    /// All slots have run. Ranges of partitions are merged.
+    /// Ranges of partitions are merged.
     Merging(Arc<Merging>),
-    /// All ranges are merged. Batches are put in order.
+    /// Batches are put in order.
     Ordering(Arc<Merging>, Arc<Ordering>),
     /// The scan holds nothing.
     Ended(End),
@@ -79,8 +79,8 @@ impl Phase {
         }
     }
 
-    /// Ends the scan, unless it has ended: the first end keeps its reason. Returns the old phase,
-    /// to be [freed](Self::free) without the lock.
+    /// Ends the scan; the first end keeps its reason. Returns the old phase, to be
+    /// [freed](Self::free) without the lock.
     pub(super) fn end(&mut self, end: End) -> Option<Self> {
         match self {
             Self::Ended(_) => None,
@@ -88,7 +88,7 @@ impl Phase {
         }
     }
 
-    /// Frees an ended phase, except what a running slot uses.
+    /// Frees an ended phase, except memory in use by a running slot.
     pub(super) fn free(self, plan: &CompiledScan) {
         match self {
             Self::Scanning(scanning) => scanning.clear(),
@@ -104,7 +104,7 @@ impl Phase {
         }
     }
 
-    /// Takes the phase out to make the result, which then counts as taken.
+    /// Takes the phase to make the result, once.
     pub(super) fn take(&mut self) -> Result<Self, StepError> {
         match self {
             Self::Ended(end) => Err(end.error()),
@@ -118,16 +118,15 @@ pub(super) type SlotOutcome = Result<Collected, ExecError>;
 
 /// The input and output of slots.
 pub(super) struct Scanning {
-    /// Bytes fetched for each slot before its run; empty if the table is not stored.
+    /// Fetched bytes per slot; empty if the table is not stored.
     inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
     cells: Vec<Mutex<Option<SlotOutcome>>>,
-    /// The progress by which a limit can stop the scan early.
     complete: Mutex<Complete>,
     /// This slot and later ones cannot add to the result.
     enough_before: AtomicUsize,
 }
 
-/// The ended slots before the first unfinished one, and their rows.
+/// The ended slots before the first unfinished one.
 #[derive(Debug, Default)]
 struct Complete {
     slots: usize,
@@ -153,19 +152,18 @@ impl Scanning {
         *lock(&self.cells[slot]) = Some(outcome);
     }
 
-    /// Returns whether slots before `slot` have enough rows.
+    /// Whether slots before `slot` have enough rows.
     pub(super) fn is_enough_before(&self, slot: usize) -> bool {
         // Ordering: Relaxed, see `note_complete`.
         slot >= self.enough_before.load(Atomic::Relaxed)
     }
 
-    /// After a slot has ended, updates the slot before which rows are enough.
+    /// After a slot, notes whether later slots are needed.
     pub(super) fn note_complete(&self, needed: usize) {
         let mut complete = lock(&self.complete);
         while complete.rows < needed && complete.slots < self.cells.len() {
             let rows = match &*lock(&self.cells[complete.slots]) {
                 Some(Ok(collected)) => collected.rows(),
-                // The first failure decides the result too.
                 Some(Err(_)) => needed,
                 None => return,
             };
@@ -198,7 +196,7 @@ impl Scanning {
     pub(super) fn merging(&self, plan: &CompiledScan) -> Result<Merging, StepError> {
         let cells = self.take_cells(plan)?;
         let mut slots: Vec<SlotGroups> = cells.into_iter().filter_map(Collected::into_groups).collect();
-        // Tables of several slots come last: they hold only sums that need no order.
+        // Shared tables come last: their sums need no order.
         slots.extend(plan.groups().group_by().hand_over().take_all());
         Ok(Merging::new(slots))
     }

@@ -1,8 +1,8 @@
-//! The output of rows: expressions of rows that pass the filter, in input order or sorted.
+//! The output of rows that pass the filter, in input order or sorted.
 //!
 //! With an order, a slot sorts its rows and keeps what the limit needs, and
-//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. Without one, columns of a
-//! chunk without dropped rows are slices.
+//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. Without one, chunks
+//! without dropped rows give slices.
 
 use std::mem;
 use std::sync::Arc;
@@ -24,7 +24,6 @@ use crate::plan::{SelectPlan, SortKey};
 pub(super) struct RowPlan {
     columns: Vec<Expr>,
     order: Vec<SortKey>,
-    /// Rows of one slot that the result can need.
     needed: usize,
     pool: Option<Arc<MemoryPool>>,
 }
@@ -44,7 +43,7 @@ impl RowPlan {
         }
     }
 
-    /// The estimated cost of a row's output, in the unit that orders filters.
+    /// The estimated cost per output row.
     pub(super) fn cost_per_row(&self) -> f64 {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns.iter().chain(keys).map(cost_per_row).sum()
@@ -59,8 +58,7 @@ impl RowPlan {
     ) -> Result<SlotRows, ExecError> {
         let mut slot = SlotRows::new(self.pool.as_ref());
         for chunk in chunks {
-            // A sort can put the last row first; without one, rows behind the last needed row are
-            // not.
+            // A sort can put the last row first.
             if self.order.is_empty() && slot.rows >= self.needed {
                 break;
             }
@@ -91,7 +89,7 @@ impl RowPlan {
         Ok(slot)
     }
 
-    /// Bytes allocated per output row; `all` rows of a chunk are slices.
+    /// Columns are slices if `all` rows of a chunk are output.
     fn row_bytes(&self, all: bool) -> usize {
         let exprs = self.columns.iter().chain(self.order.iter().map(SortKey::expr));
         let made = exprs.filter(|expr| !all || expr.as_column().is_none());
@@ -120,7 +118,7 @@ impl RowPlan {
         Ok(slice(batches?, scan.offset, scan.limit))
     }
 
-    /// A batch of the output columns; order keys may follow them in `columns`.
+    /// The output columns as a batch; `columns` may end with the order's keys.
     pub(super) fn batch(
         &self,
         scan: &SelectPlan,
@@ -158,8 +156,7 @@ impl RowPlan {
             .collect()
     }
 
-    /// Sorts the pieces and keeps the rows the result can need; `reservation` covers the pieces,
-    /// then the rows.
+    /// `reservation` covers the pieces, then the sorted rows.
     fn sort(
         &self,
         pieces: Vec<Vec<ArrayRef>>,
@@ -190,7 +187,6 @@ impl RowPlan {
     }
 }
 
-/// Shrinks the reservation to the bytes of `columns`.
 fn settle(reservation: &mut Reservation, columns: &[ArrayRef]) -> Result<(), MemoryExceeded> {
     reservation.resize(reservation.bytes().min(RetainedSize::by(columns, &[]).own))
 }
@@ -208,7 +204,7 @@ pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowErr
     (0..columns).map(column).collect()
 }
 
-/// Rows `offset .. offset + limit` of the batches, without empty ones.
+/// Rows `offset .. offset + limit`, without empty batches.
 pub(super) fn slice(batches: Vec<RecordBatch>, offset: usize, limit: Option<usize>) -> Vec<RecordBatch> {
     let mut skip = offset;
     let mut left = limit.unwrap_or(usize::MAX);

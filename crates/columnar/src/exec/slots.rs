@@ -7,18 +7,18 @@
 //! ```
 //!
 //! A worker leaves a job only at the end of a slot, so a slot should take less than a millisecond.
-//! A query that is costly per row runs a morsel in several slots if opening the morsel costs
-//! nothing. An encoded morsel stays whole: each slot would decode it again.
+//! A query that is costly per row cuts morsels into several slots. An encoded morsel stays whole:
+//! each slot would decode it again.
 //!
-//! Only the query and the table decide the cut, so no result depends on threads. Unneeded slots
-//! cost time, because the groups of each are merged.
+//! Only the query and the table decide the cut, so no result depends on threads. Extra slots cost
+//! time, because each slot's groups are merged.
 
 use std::ops::Range;
 
 use super::morsel::CHUNK_ROWS;
 use crate::table::TableSource;
 
-/// The cost of a slot at most, in comparisons of two integers: about 0.6 ns each in Q1 of TPC-H.
+/// Cost units of a slot at most; one compares two integers, in about 0.6 ns in Q1 of TPC-H.
 const SLOT_COST: f64 = 1_000_000.0;
 
 /// The rows of a slot.
@@ -30,7 +30,7 @@ pub(super) struct SlotRange {
     pub(super) rows: Range<usize>,
 }
 
-/// The slots over `table` in row order, for a query that reads the columns `projection` and costs
+/// The slots over `table` in row order, for a query that reads `projection` and costs
 /// `cost_per_row`.
 pub(super) fn cut(table: &dyn TableSource, projection: &[usize], cost_per_row: f64) -> Vec<SlotRange> {
     let rows_max = if table.is_loaded(projection) {
@@ -41,7 +41,7 @@ pub(super) fn cut(table: &dyn TableSource, projection: &[usize], cost_per_row: f
     };
     let slots = (0..table.morsels()).flat_map(|morsel| {
         let rows = table.rows(morsel);
-        // A morsel without rows is a slot too: its reader may find it broken.
+        // A morsel without rows has a slot too: its reader may find it broken.
         let starts = (0..rows.max(1)).step_by(rows_max);
         starts.map(move |start| SlotRange {
             morsel,

@@ -1,12 +1,11 @@
-//! The range of an integer expression. One that fits 64 bits for every row needs no care about
-//! order.
+//! The range of an integer expression. One that fits 64 bits needs no care about order.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Int64Type};
 
 use super::node::{Arithmetic, Expr, Node};
 
-/// The least and greatest possible value of `expr`, if it is an integer expression.
+/// The least and greatest possible value of `expr`, if it is an integer.
 pub(super) fn integer_bounds(expr: &Expr) -> Option<(i128, i128)> {
     let by_type = type_bounds(expr.data_type())?;
     let by_shape = match expr.node() {
@@ -30,7 +29,7 @@ pub(super) fn fits_int64(op: Arithmetic, left: &Expr, right: &Expr) -> bool {
 
 fn arithmetic_bounds(op: Arithmetic, left: &Expr, right: &Expr) -> Option<(i128, i128)> {
     let ((a, b), (c, d)) = (integer_bounds(left)?, integer_bounds(right)?);
-    // Bounds have 64 bits, so no result exceeds 128.
+    // Bounds have 64 bits, so these fit 128.
     match op {
         Arithmetic::Add => Some((a + c, b + d)),
         Arithmetic::Subtract => Some((a - d, b - c)),

@@ -28,8 +28,7 @@ pub(crate) struct DecimalResult {
 }
 
 impl DecimalShape {
-    /// The shape that holds every value of `data_type` exactly; `None` if not an integer or
-    /// decimal.
+    /// The shape for every value of `data_type`; `None` if not an integer or decimal.
     pub(crate) fn of(data_type: &DataType) -> Option<Self> {
         let shape = |precision, scale| Some(Self { precision, scale });
         match data_type {
@@ -42,7 +41,7 @@ impl DecimalShape {
             | DataType::Decimal64(p, s)
             | DataType::Decimal128(p, s)
             | DataType::Decimal256(p, s) => {
-                // A negative scale counts zeros before the point; they become digits.
+                // Zeros before the point become digits.
                 if *s < 0 {
                     shape(p.saturating_add(s.unsigned_abs()), 0)
                 } else {

@@ -1,4 +1,4 @@
-//! The text of an expression in plans and errors: SQL with as few brackets as possible.
+//! The text of an expression in plans and errors: SQL with few brackets.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl fmt::Display for Expr {
             Node::Arithmetic { op, left, right } => {
                 write_operand(f, left, self.precedence())?;
                 write!(f, " {op} ")?;
-                // `a - (b - c)`: a right operand of the same strength keeps its brackets.
+                // `a - (b - c)` keeps its brackets.
                 write_operand(f, right, self.precedence() + 1)
             }
             Node::Compare { op, left, right } => {
@@ -78,7 +78,7 @@ impl Expr {
         }
     }
 
-    /// The strength of the outermost operator; higher binds stronger.
+    /// Higher binds stronger.
     fn precedence(&self) -> u8 {
         match self.node() {
             Node::Or(..) => 1,

@@ -1,7 +1,7 @@
-//! Evaluation of an expression over a [`ColumnSource`] with arrow's kernels.
+//! Evaluation of an expression over a [`ColumnSource`].
 //!
-//! A constant stays one value until a kernel takes it as a scalar or the result needs it per row.
-//! The kernels skip NULL operands, so a row with a NULL never overflows or divides by zero.
+//! A constant stays one value as long as possible. Arrow's kernels skip NULL operands, so a row
+//! with a NULL never overflows or divides by zero.
 
 mod arithmetic;
 mod decimal;
@@ -113,7 +113,7 @@ fn boolean_rows(values: BooleanArray) -> Value {
     Value::Rows(Arc::new(values))
 }
 
-/// Evaluates the left side first: a right side that can fail sees only undecided rows.
+/// A right side that can fail sees only the rows undecided by the left.
 fn connect(
     connective: logic::Connective,
     left: &Expr,

@@ -61,7 +61,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The comparison of `(b, a)` that equals this one of `(a, b)`.
+    /// The same comparison with swapped operands.
     #[must_use]
     pub fn swapped(self) -> Self {
         match self {
@@ -74,7 +74,7 @@ impl Comparison {
     }
 }
 
-/// The node of an expression. Its children have the types its evaluation expects.
+/// A node's children have the types its evaluation expects.
 pub(crate) enum Node {
     Column {
         index: usize,
@@ -82,7 +82,7 @@ pub(crate) enum Node {
     },
     /// An array of one value.
     Literal(ArrayRef),
-    /// A conversion that a constructor inserted. It keeps the order of values and has no text.
+    /// A conversion inserted by a constructor. It keeps the values' order and has no text.
     Cast(Expr),
     Arithmetic {
         op: Arithmetic,
@@ -132,7 +132,7 @@ impl Expr {
         &self.data_type
     }
 
-    /// True if a row can raise an error: such an expression is evaluated only for rows that reach
+    /// Whether a row can raise an error. Such an expression is evaluated only for rows that reach
     /// it in the query's text.
     pub fn can_fail(&self) -> bool {
         self.fallible
@@ -146,7 +146,7 @@ impl Expr {
         }
     }
 
-    /// The column's index, if the expression is only a column.
+    /// The column's index, if this is just a column.
     pub fn as_column(&self) -> Option<usize> {
         match self.node() {
             Node::Column { index, .. } => Some(*index),

@@ -1,8 +1,7 @@
 //! Conversions of operands to a common type.
 //!
-//! A literal is converted once, when the expression is built, to the column's type if that is
-//! exact. The column is converted only if necessary. A conversion that is exact for every value
-//! cannot fail.
+//! A literal is converted once, to the column's type if that is exact. A column is converted only
+//! if necessary. A conversion that is exact for every value cannot fail.
 
 use arrow::array::{Array, ArrayRef, Scalar, new_null_array};
 use arrow::compute::kernels::cmp;
@@ -34,7 +33,7 @@ pub(super) fn implicit_cast(expr: Expr, to: &DataType) -> Result<Expr, TypeError
     Ok(Expr::new(Node::Cast(expr), to.clone(), fails))
 }
 
-/// The literal `value` in the column's type, if the conversion is lossless.
+/// The literal `value` in the column's type, if lossless.
 pub(super) fn exact_literal(value: &ArrayRef, to: &DataType) -> Option<Expr> {
     let to = value_type(to);
     if matches!(to, DataType::Float16 | DataType::Float32) {

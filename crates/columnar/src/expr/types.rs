@@ -102,7 +102,7 @@ pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
     }
 }
 
-/// Converts values. A value that does not fit is an error, never NULL or wrapped.
+/// Converts values. A value that does not fit is an error.
 pub(super) fn cast_checked(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, arrow::error::ArrowError> {
     if let (DataType::Date32, DataType::Timestamp(unit, zone)) = (values.data_type(), to) {
         return date_to_timestamp(values, *unit, zone.clone());
@@ -117,7 +117,7 @@ pub(super) fn cast_checked(values: &ArrayRef, to: &DataType) -> Result<ArrayRef,
     )
 }
 
-/// Arrow does not check its multiplication of days; a date past 2262 has no nanoseconds.
+/// Arrow multiplies days unchecked; a date past 2262 has no nanoseconds.
 fn date_to_timestamp(
     values: &ArrayRef,
     unit: TimeUnit,

@@ -1,7 +1,7 @@
 //! The constants of an `IN` list.
 //!
-//! Arrow's kernels compare a short list item by item, faster than any lookup. A long list is a hash
-//! set of the items' row encoding, built once per query at the first use.
+//! Arrow's kernels compare a short list item by item, faster than a lookup. A long list is a hash
+//! set of the items' row encoding, built at its first use.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +20,7 @@ use super::types::{cast_checked, value_type};
 const COMPARED: usize = 16;
 
 pub(crate) struct ValueList {
-    /// Arrays of one non-NULL value, all of one type.
+    /// Arrays of one non-NULL value, of one type.
     items: Vec<ArrayRef>,
     has_null: bool,
     lookup: OnceLock<Lookup>,
@@ -62,7 +62,7 @@ impl ValueList {
         if !self.has_null {
             return Ok(found);
         }
-        // The value equals no known item, but may equal the NULL: unknown.
+        // The value may equal the NULL: unknown.
         Ok(BooleanArray::new(
             found.values().clone(),
             Some(arrow::buffer::NullBuffer::new(true_bits(&found))),

@@ -5,16 +5,16 @@
 //!   group, if it is known     3         –          0       …
 //! ```
 //!
-//! The table of all groups stands beside this table and numbers each new key once. Either can look
-//! up a row, and a slot with distant numbers uses only the other.
+//! The table of all groups stands beside this table and numbers new keys. Either can look up a row,
+//! and a slot with distant numbers uses only the other.
 
 use std::sync::Arc;
 
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// Numbers of a table at most: they fit a core's second level of cache beside a chunk of rows.
+/// Numbers of a table at most: they fit a core's second level of cache beside a chunk.
 const NUMBERS_MAX: usize = 1 << 16;
-/// Numbers per row of a chunk at most: a mostly empty table costs more than it saves.
+/// Numbers per row of a chunk at most: a mostly empty table does not pay.
 const NUMBERS_PER_ROW: usize = 4;
 
 const UNKNOWN: u32 = u32::MAX;
@@ -53,8 +53,8 @@ impl DirectAddressTable {
         numbers.len()
     }
 
-    /// Makes room for all of `numbers`. If they are too far apart from each other or earlier ones,
-    /// the table turns off.
+    /// Makes room for all of `numbers`. The table turns off if they, or earlier ones, are too far
+    /// apart.
     pub(crate) fn cover<N: Copy + Into<u64>>(&mut self, numbers: &[N]) -> Result<bool, MemoryExceeded> {
         let signed = numbers.iter().map(|&number| number.into() as i64);
         let (mut least, mut most) = signed.fold((i64::MAX, i64::MIN), |(least, most), number| {

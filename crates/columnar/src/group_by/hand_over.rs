@@ -1,16 +1,16 @@
-//! Tables of groups that slots hand to later slots, which avoids merging every slot.
+//! Tables that slots hand to later slots, so fewer groups are merged.
 //!
 //! ```text
 //!   slot 0 ─► table ─► slot 2 ─► slot 3 ─► … ─► by partition ┐
 //!   slot 1 ─► table ─► slot 4 ─► …           ─► by partition ┴─► merged
 //! ```
 //!
-//! If every slot meets the same few thousand groups, merging them costs more than adding the rows.
-//! A slot then leaves its table to a later slot, if the order of additions does not matter. There
-//! are about as many tables as workers.
+//! If every slot meets the same few thousand groups, merging costs more than adding the rows. A
+//! slot then leaves its table to a later slot, if the order of additions does not matter. There are
+//! about as many tables as workers.
 //!
 //! A slot takes a table only from an earlier slot, so a group's first position holds for all slots
-//! of the table; among tables the least counts. The result does not depend on the slots of a table.
+//! of the table. Among tables the least counts, so the result is the same for any hand-over.
 
 use std::sync::Mutex;
 
@@ -20,11 +20,11 @@ use crate::aggregate::States;
 use crate::lock::lock;
 use crate::memory::MemoryExceeded;
 
-/// Groups of a table at most: a larger one has left the second level of a core's cache.
+/// Groups of a table at most: more exceed a core's second level of cache.
 const GROUPS_MAX: usize = 1 << 15;
 /// Groups below which a table is always handed over.
 const GROUPS_FEW: usize = 1 << 13;
-/// Rows per new group, at least, to hand over a table between the two sizes.
+/// Rows per new group, at least, to hand over a table of more groups.
 const NEW_ONE_IN: usize = 8;
 
 /// Groups that take more rows.
@@ -41,15 +41,13 @@ pub(crate) struct HandOver(Mutex<Left>);
 
 #[derive(Default)]
 struct Left {
-    /// Each table with its last slot.
     waiting: Vec<(usize, OpenTable)>,
     partitioned: Vec<SlotGroups>,
     is_given_up: bool,
 }
 
 impl OpenTable {
-    /// Whether a later slot should take the table, after `new` of the last `rows` rows brought a
-    /// group.
+    /// Whether to hand the table over, after `new` of the last `rows` rows brought a group.
     pub(crate) fn goes_on(&self, new: usize, rows: usize) -> bool {
         let groups = self.keys.len();
         groups <= GROUPS_FEW || (groups <= GROUPS_MAX && new * NEW_ONE_IN < rows)
@@ -69,8 +67,8 @@ impl OpenTable {
 }
 
 impl HandOver {
-    /// Takes for `slot` the table of the latest earlier slot, so that slots run in turns keep their
-    /// own tables.
+    /// Takes the table of the latest slot before `slot`, so slots run in turns keep their own
+    /// tables.
     pub(crate) fn take_before(&self, slot: usize) -> Option<OpenTable> {
         let mut left = lock(&self.0);
         let waiting = left.waiting.iter().enumerate();
@@ -87,7 +85,7 @@ impl HandOver {
         }
     }
 
-    /// Keeps the groups of a table without a later slot.
+    /// Keeps the groups of a finished table.
     pub(crate) fn keep(&self, groups: SlotGroups) {
         let mut left = lock(&self.0);
         if !left.is_given_up {
@@ -110,7 +108,7 @@ impl HandOver {
         lock(&self.0).waiting.len()
     }
 
-    /// Partitions one waiting table, if any, after the last slot.
+    /// Partitions a waiting table, if any, after the last slot.
     pub(crate) fn partition_one(&self) -> Result<bool, MemoryExceeded> {
         let waiting = lock(&self.0).waiting.pop();
         let Some((_, table)) = waiting else {

@@ -1,16 +1,16 @@
-//! The choice to group rows or pass them through, and the keys too frequent to pass through.
+//! The choice to group rows or pass them through.
 
 use std::sync::{Arc, Mutex};
 
 use super::table::GroupTable;
 use crate::lock::lock;
 
-/// The fraction of rows with a new key from which rows pass through: a lookup that finds fewer than
-/// one key in four does not pay.
+/// Fraction of new keys from which rows pass through: a lookup that finds fewer than one key in
+/// four does not pay.
 const MOSTLY_NEW: f64 = 0.75;
 /// Rows per row of a heavy hitter, at most.
 const HEAVY_ONE_IN: usize = 64;
-/// Rows per row of another key, at most; with fewer others, passing through does not pay.
+/// Rows per row of another key, at most, to pass rows through.
 const OTHERS_ONE_IN: usize = 8;
 /// Heavy hitters at most: each row is compared with all of them.
 const HEAVY_MAX: usize = 8;
@@ -23,13 +23,12 @@ pub(super) struct KeySample(Mutex<Option<Arc<Mode>>>);
 pub(super) enum Mode {
     /// All rows are grouped.
     Grouped,
-    /// Rows with a fixed-width key outside `heavy` pass through.
+    /// Rows with a fixed-width key outside `heavy` are grouped later.
     PassThrough { heavy: Vec<u128> },
 }
 
 impl Mode {
-    /// Chooses a mode from a slot's first `rows` rows, of which the last `count` are still looked
-    /// up in `keys`.
+    /// Chooses from a slot's first `rows` rows; the last `count` are still looked up in `keys`.
     pub(super) fn of(keys: &GroupTable, rows: usize, count: usize) -> Self {
         let mut rows_of = vec![0usize; keys.len()];
         keys.groups()

@@ -1,4 +1,4 @@
-//! The encoding of a query's keys, and the bits that give a key's partition.
+//! The encoding of a query's keys, and their partitions.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -8,7 +8,7 @@ use arrow::row::{RowConverter, SortField};
 use super::fixed_width::FixedWidthLayout;
 use crate::partition::hash_fixed_key;
 
-/// The key encoding of one query; its slots share it.
+/// The key encoding that a query's slots share.
 #[derive(Debug)]
 pub(crate) struct KeyEncoding {
     pub(crate) converter: RowConverter,
@@ -19,7 +19,7 @@ pub(crate) struct KeyEncoding {
 /// The fixed-width keys of some rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowKeys {
-    /// One per row; meaningless for a row without a fixed-width key. Empty if no row has one.
+    /// One per row, meaningless for a row of `long`. Empty if no row has one.
     pub(crate) fixed_keys: Vec<u128>,
     /// The rows without a fixed-width key, ascending.
     pub(crate) long: Vec<u32>,
@@ -41,8 +41,7 @@ impl KeyEncoding {
         })
     }
 
-    /// Partitions only by the key columns at `places`. A key without fixed width uses all its
-    /// columns.
+    /// Partitions only by the key columns at `places`. Keys without fixed width use all columns.
     pub(crate) fn with_partitions_by(mut self, places: &[usize]) -> Self {
         if let Some(layout) = &self.layout {
             self.partition_mask = layout.mask(places);

@@ -1,4 +1,4 @@
-//! Merging the groups of all slots in a range of partitions.
+//! The merge of all slots' groups in a range of partitions.
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ pub(crate) struct Merged {
     pub(crate) states: States,
 }
 
-/// Merges the groups of some partitions, slots in order, then shared tables. Returns `None` if
-/// `leave_off` said so between two of them.
+/// Merges some partitions, slots in order, then shared tables. Returns `None` if `leave_off` said
+/// so between two.
 pub(crate) fn merge(
     group_by: &GroupBy,
     slots: &[SlotGroups],
@@ -29,7 +29,7 @@ pub(crate) fn merge(
     let (mut keys, mut states) = group_by.no_groups()?;
     if let Some(keys) = &mut keys {
         let of_slot = |slot: &SlotGroups| slot.keys.as_ref().map_or(0, |keys| keys.places(partitions).len());
-        // The slot with the most groups gives a lower bound.
+        // A lower bound.
         keys.reserve(slots.iter().map(of_slot).max().unwrap_or(0))?;
     }
     let mut growth = Growth::new(slots.iter().map(|slot| slot.entries(partitions)).sum());
@@ -69,7 +69,7 @@ pub(crate) fn merge(
                 .update(&mut states, &arguments, keys.ids()?)?;
         }
         if let Some(groups) = growth.note(slot.entries(partitions), keys.len()) {
-            // If the pool refuses the estimate, tables grow step by step.
+            // Otherwise tables grow step by step.
             keys.reserve(groups).ok();
         }
     }

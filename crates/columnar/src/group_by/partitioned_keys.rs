@@ -5,9 +5,9 @@ use std::ops::Range;
 use crate::memory::{ReservedRows, ReservedVec};
 use crate::partition::Starts;
 
-/// Distinct keys by partition, then in the order of their first rows.
+/// Distinct keys by partition, then by first row.
 pub(crate) struct PartitionedKeys {
-    /// The fixed-width key at each place; empty if no key has one.
+    /// The fixed-width key at each place; empty without any.
     pub(crate) fixed_keys: ReservedVec<u128>,
     /// The first position of the key at each place.
     pub(crate) firsts: ReservedVec<u64>,
@@ -16,8 +16,7 @@ pub(crate) struct PartitionedKeys {
     pub(crate) encoded: ReservedRows,
     /// The hashes of `encoded`.
     pub(crate) hashes: ReservedVec<u64>,
-    /// The index in `encoded` of each place, or `u32::MAX` for a fixed-width key. Empty if all have
-    /// one.
+    /// Each place's index in `encoded`, or `u32::MAX` for a fixed-width key. Empty if all have one.
     pub(crate) encoded_at: ReservedVec<u32>,
 }
 

@@ -11,8 +11,8 @@ const ENTRIES_OF_MANY: usize = 2 * ENTRIES_PER_RANGE;
 /// Ranges at least, if more than one.
 const RANGES_MIN: usize = 16;
 
-/// Ranges of partitions with about equal work, from the entries per partition. Without partitions
-/// there is one empty range.
+/// Ranges of about equal work, from the entries per partition. Without partitions there is one
+/// empty range.
 pub(crate) fn cut(entries: &[usize]) -> Vec<Range<usize>> {
     let all: usize = entries.iter().sum();
     if all < ENTRIES_OF_MANY {
@@ -25,7 +25,7 @@ pub(crate) fn cut(entries: &[usize]) -> Vec<Range<usize>> {
     let mut cut = Vec::with_capacity(ranges);
     let (mut start, mut sum) = (0, 0);
     for (partition, &more) in entries.iter().enumerate() {
-        // The cut is on the side nearer to the range's share.
+        // The cut goes to the nearer side of the share.
         if start < partition && (sum + more).saturating_sub(share) > share.saturating_sub(sum) {
             cut.push(start..partition);
             (start, sum) = (partition, 0);

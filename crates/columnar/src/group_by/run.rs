@@ -1,4 +1,4 @@
-//! A running GROUP BY: its plan, and the state its slots share.
+//! A running GROUP BY and the state its slots share.
 
 use std::sync::Arc;
 
@@ -18,19 +18,18 @@ use crate::plan::{Output, Partitioning, SelectPlan};
 /// How rows become groups.
 pub(crate) struct GroupBy {
     keys: Vec<Expr>,
-    /// The slots' key encoding; absent without keys.
+    /// Absent without keys.
     encoding: Option<Arc<KeyEncoding>>,
     aggregates: AggregatePlan,
     may_pass_through: bool,
     key_sample: KeySample,
-    /// Whether a slot may take over another slot's table.
     may_hand_over: bool,
     hand_over: HandOver,
     pool: Option<Arc<MemoryPool>>,
 }
 
 impl GroupBy {
-    /// The GROUP BY of a plan with an output of groups.
+    /// The GROUP BY of a plan with groups.
     pub(crate) fn new(scan: &SelectPlan) -> Self {
         let Output::Groups { keys, aggregates, .. } = &scan.output else {
             unreachable!("a plan of groups is made for an output of groups")
@@ -65,7 +64,7 @@ impl GroupBy {
         }
     }
 
-    /// The estimated cost of adding a row, in the unit that orders filters.
+    /// The estimated cost of adding a row.
     pub(crate) fn cost_per_row(&self) -> f64 {
         let expressions = self.keys.iter().chain(self.aggregates.arguments());
         expressions.map(cost_per_row).sum::<f64>() + self.aggregates.states() as f64
@@ -104,7 +103,7 @@ impl GroupBy {
         self.pool.as_ref()
     }
 
-    /// An empty table and states; without keys, the states of one group.
+    /// No groups; without keys, the one group's states.
     pub(crate) fn no_groups(&self) -> Result<(Option<GroupTable>, States), ExecError> {
         let pool = self.pool();
         let encoding = self.encoding.clone();

@@ -9,7 +9,7 @@ use crate::aggregate::States;
 use crate::memory::{Reservation, ReservedVec};
 use crate::partition::Starts;
 
-/// Groups of a slot's rows, and rows not grouped yet.
+/// A slot's groups, and rows not grouped yet.
 pub(crate) struct SlotGroups {
     /// Absent without keys: there is one group.
     pub(crate) keys: Option<PartitionedKeys>,
@@ -33,7 +33,7 @@ pub(crate) struct PassThroughRows {
 }
 
 impl SlotGroups {
-    /// Groups and pass-through rows in some partitions: the work of their merge.
+    /// The work of merging some partitions: groups and pass-through rows.
     pub(crate) fn entries(&self, partitions: &Range<usize>) -> usize {
         let groups = self.keys.as_ref().map_or(1, |keys| keys.places(partitions).len());
         let passing = self

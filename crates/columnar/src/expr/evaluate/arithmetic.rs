@@ -53,7 +53,7 @@ fn null_result(left: &Value, right: &Value, data_type: &DataType) -> Option<Arra
     (is_null(left) || is_null(right)).then(|| arrow::array::new_null_array(data_type, rows))
 }
 
-/// IEEE division by zero gives infinity or NaN; a query returns an error, as for integers.
+/// IEEE division gives infinity or NaN; a query fails, as for integers.
 fn refuse_zero_divisor(left: &Value, right: &Value) -> Result<(), ArrowError> {
     let divisors: &Float64Array = right.array().as_primitive::<Float64Type>();
     let dividends = left.array();
@@ -76,7 +76,7 @@ fn refuse_zero_divisor(left: &Value, right: &Value) -> Result<(), ArrowError> {
     }
 }
 
-/// The kernel checks 128 bits instead of 38 digits, and its precision is too wide.
+/// The kernel checks 128 bits, not 38 digits, and its precision is too wide.
 fn decimal128(result: ArrayRef, precision: u8, scale: i8) -> Result<ArrayRef, ArrowError> {
     let array: Decimal128Array = result.as_primitive().clone();
     if precision == DECIMAL128_MAX_PRECISION {

@@ -1,8 +1,7 @@
-//! Decimals that fit 64 bits, as most prices do: their products and sums fit 128 bits without a
+//! Decimals that fit 64 bits, as most prices do. Their products and sums fit 128 bits without a
 //! check of each row.
 //!
-//! One pass over a chunk's values shows whether they fit, whatever the column's precision.
-//! Otherwise arrow's checked kernels compute.
+//! One pass over a chunk shows whether they fit. Otherwise arrow's checked kernels compute.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::expr::node::Arithmetic;
 /// Decimal digits of a shift at most: the shifted 64-bit value has less than 124 bits.
 const MAX_SHIFT: u32 = 18;
 
-/// `left op right` if both fit 64 bits and the operation is a sum, difference or product.
+/// `left op right` if both fit 64 bits, for a sum, difference or product.
 pub(super) fn narrow(
     op: Arithmetic,
     left: &Value,
@@ -52,7 +51,7 @@ pub(super) fn narrow(
     Some(result.map(|array| Arc::new(array.with_data_type(data_type.clone())) as ArrayRef))
 }
 
-/// The operand's values, if all fit 64 bits. The kernel handles a constant NULL.
+/// The kernel handles a constant NULL.
 fn operand(value: &Value) -> Option<&Decimal128Array> {
     let array = value.array().as_primitive_opt::<Decimal128Type>()?;
     if value.is_constant() && array.is_null(0) {

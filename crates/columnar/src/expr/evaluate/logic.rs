@@ -64,7 +64,7 @@ pub(super) fn where_open(
     Ok(spread(&values, &open, deciding))
 }
 
-/// Puts `values`, one per set bit of `rows`, back into their rows; other rows get `elsewhere`.
+/// `values` has one value per set bit of `rows`; other rows get `elsewhere`.
 fn spread(values: &BooleanArray, rows: &BooleanBuffer, elsewhere: bool) -> BooleanArray {
     let fill = |initial: bool, bit: &dyn Fn(usize) -> bool| {
         let mut bits = BooleanBufferBuilder::new(rows.len());

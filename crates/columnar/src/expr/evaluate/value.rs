@@ -42,7 +42,7 @@ impl Value {
         })
     }
 
-    /// The result of a kernel over `self` and `other`: constant if both are.
+    /// A kernel's result over `self` and `other`: constant if both are.
     pub(super) fn combined(&self, other: &Self, array: ArrayRef) -> Self {
         if self.is_constant() && other.is_constant() {
             Self::Constant(array)

@@ -40,7 +40,7 @@ impl Aggregate {
     ///
     /// # Errors
     ///
-    /// When the function rejects the argument's type, or only `count` could lack an argument.
+    /// When the function rejects the argument's type, or needs an argument and has none.
     pub fn new(function: AggregateFunction, argument: Option<Expr>) -> Result<Self, TypeError> {
         let Some(argument) = argument else {
             if function == AggregateFunction::Count {

@@ -27,20 +27,20 @@ use crate::memory::MemoryPool;
 #[derive(Clone, Debug)]
 pub struct Aggregate {
     function: AggregateFunction,
-    /// As it is summed or compared; `None` counts rows.
+    /// `None` counts rows.
     argument: Option<Expr>,
     data_type: DataType,
 }
 
 impl Aggregate {
-    /// `function(argument)`; `count(*)` is a count without argument.
+    /// `function(argument)`; `count(*)` has no argument.
     ///
-    /// Sums of integers are `Int64`, of decimals have 38 digits (76 if the argument is wider), of
-    /// floats are doubles.
+    /// Sums of integers are `Int64`, of decimals 38 digits (76 if the argument is wider), of floats
+    /// doubles.
     ///
     /// # Errors
     ///
-    /// When the function does not take the argument's type, or has no argument and is not a count.
+    /// When the function rejects the argument's type, or needs an argument and has none.
     pub fn new(function: AggregateFunction, argument: Option<Expr>) -> Result<Self, TypeError> {
         let Some(argument) = argument else {
             if function == AggregateFunction::Count {
@@ -67,7 +67,7 @@ impl Aggregate {
         })
     }
 
-    /// The type of the results.
+    /// The result type.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
     }
@@ -76,12 +76,12 @@ impl Aggregate {
         self.argument.as_ref()
     }
 
-    /// An empty state; aggregates of equal [`state_key`](Self::state_key) can share one.
+    /// An empty state; aggregates of equal [`state_key`](Self::state_key) can share it.
     pub(super) fn new_state(&self, pool: Option<&Arc<MemoryPool>>) -> Box<dyn AggregateState> {
         self.function.definition().new_state(self.argument_type(), pool)
     }
 
-    /// What the state depends on: a sum and an average of one argument share one.
+    /// A sum and an average of one argument have the same key.
     pub(super) fn state_key(&self) -> (&'static str, Option<String>) {
         (
             self.function.definition().state_kind(),
@@ -97,7 +97,7 @@ impl Aggregate {
             .map_err(|error| self.failed(error))
     }
 
-    /// A failure of this aggregate's state.
+    /// Turns a state's failure into this aggregate's error.
     pub(super) fn failed(&self, error: StateError) -> ExecError {
         match error {
             StateError::Overflow => ExecError::Overflow {

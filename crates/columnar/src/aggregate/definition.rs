@@ -1,5 +1,4 @@
-//! What an aggregate function is made of. Each function has a file with its definition and its
-//! state.
+//! The definition of an aggregate function.
 
 use std::sync::Arc;
 
@@ -10,13 +9,12 @@ use super::state::{AggregateState, StateError};
 use crate::expr::Expr;
 use crate::memory::MemoryPool;
 
-/// An aggregate function, as [`AggregateFunction`](super::AggregateFunction) refers to it.
+/// The implementation of an [`AggregateFunction`](super::AggregateFunction).
 pub(super) trait Definition: Sync {
-    /// The argument as the state takes it, and the type of the result. `None` refuses the
-    /// argument's type.
+    /// The argument as the state takes it, and the result type. `None` rejects the argument's type.
     fn bind(&self, argument: Expr) -> Option<(Expr, DataType)>;
 
-    /// The kind of state. Functions of one kind and one argument share a state.
+    /// The kind of state. Functions of one kind and argument share a state.
     fn state_kind(&self) -> &'static str;
 
     /// An empty state for arguments of this type; `count(*)` has no argument.
@@ -26,7 +24,7 @@ pub(super) trait Definition: Sync {
         pool: Option<&Arc<MemoryPool>>,
     ) -> Box<dyn AggregateState>;
 
-    /// The results of all groups, from a state for arguments of the type `argument`.
+    /// The results of all groups, from a state for arguments of type `argument`.
     fn finish(
         &self,
         state: &dyn AggregateState,

@@ -1,7 +1,7 @@
-//! `count(distinct x)`: a table of the pairs of group and value.
+//! `count(distinct x)`: a table of pairs of group and value.
 //!
-//! A value is kept as the bytes of arrow's row encoding, which are equal for equal values. States
-//! are merged by these bytes, for each state has an encoder of its own.
+//! A value is kept in arrow's row encoding. Each state has its own encoder, so states merge by
+//! these bytes.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -56,13 +56,12 @@ impl Definition for CountDistinct {
 
 struct DistinctState {
     converter: RowConverter,
-    /// An item is a pair of group and value.
+    /// Each item is a pair.
     pairs: Members,
-    /// The value of each pair.
     values: Values,
     /// The hash of each value, without its group.
     hashes: ReservedVec<u64>,
-    /// The pairs by group and value; empty after groups were arranged.
+    /// Empty after an arrangement of groups.
     table: ReservedTable,
     pool: Option<Arc<MemoryPool>>,
 }
@@ -92,10 +91,8 @@ impl DistinctState {
     }
 }
 
-/// Encoded values, one after another.
 struct Values {
     bytes: ReservedVec<u8>,
-    /// Where each value ends.
     ends: ReservedVec<usize>,
 }
 

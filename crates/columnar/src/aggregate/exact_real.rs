@@ -7,20 +7,18 @@
 
 use crate::memory::{MemoryExceeded, Reservation};
 
-/// Bits of a digit.
 const BITS: i32 = 32;
-/// Additions after which carries are moved: a digit has room for twice as many.
+/// Additions before carries are moved: a digit has room for twice as many.
 const ADDITIONS_MAX: u32 = 1 << 30;
-/// Digits of a term: those of the square of 256 bits.
+/// Digits of a term: the square of 256 bits.
 const TERM_DIGITS: usize = 16;
 
-/// A number to be added: `±Σ digits[i] · 2^(32·(lowest + i))`.
+/// A number to add: `±Σ digits[i] · 2^(32·(lowest + i))`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     is_negative: bool,
     lowest: i32,
     digits: [u32; TERM_DIGITS],
-    /// Digits from here on are zero.
     len: usize,
 }
 
@@ -32,8 +30,8 @@ impl Term {
         len: 0,
     };
 
-    /// `±magnitude · 2^exponent`. If the exponent is no multiple of 32, the magnitude has at most
-    /// 97 bits.
+    /// `±magnitude · 2^exponent`. The magnitude has at most 97 bits unless the exponent is a
+    /// multiple of 32.
     pub(super) fn new(is_negative: bool, magnitude: u128, exponent: i32) -> Self {
         let mut rest = magnitude << exponent.rem_euclid(BITS);
         let mut term = Self {
@@ -83,7 +81,6 @@ impl Term {
 pub(super) struct ExactReal {
     lowest: i32,
     digits: Vec<i64>,
-    /// Additions since carries were moved.
     additions: u32,
 }
 
@@ -128,8 +125,7 @@ impl ExactReal {
         Ok(())
     }
 
-    /// The place of the digit number `lowest`, with room for `len` digits from there on and for one
-    /// addition to each.
+    /// Returns the place of digit `lowest`, with room for `len` digits.
     fn make_room(
         &mut self,
         lowest: i32,
@@ -141,7 +137,7 @@ impl ExactReal {
         }
         let below = (self.lowest - lowest).max(0) as usize;
         let start = (lowest - self.lowest).max(0) as usize;
-        // One digit more, for carries out of the highest one.
+        // One more digit takes carries.
         let needed = (below + self.digits.len()).max(start + len + 1);
         if needed > self.digits.len() {
             let more = needed - self.digits.capacity().min(needed);
@@ -155,7 +151,7 @@ impl ExactReal {
         if self.additions >= ADDITIONS_MAX {
             let carry = move_carries(&mut self.digits);
             let last = self.digits.len() - 1;
-            // What is left of the highest digit's carry is its sign.
+            // The last carry is the sign.
             self.digits[last] += carry << BITS;
             self.additions = 1;
         }
@@ -167,7 +163,6 @@ impl ExactReal {
         self.parts().1
     }
 
-    /// Whether the sum is negative, and its magnitude.
     fn parts(&self) -> (bool, Magnitude) {
         let mut digits = self.digits.clone();
         let mut carry = move_carries(&mut digits);
@@ -187,7 +182,7 @@ impl ExactReal {
     }
 }
 
-/// A number that is not negative: `Σ digits[i] · 2^(32·(lowest + i))`.
+/// A nonnegative number: `Σ digits[i] · 2^(32·(lowest + i))`.
 #[derive(Clone, Debug)]
 pub(super) struct Magnitude {
     lowest: i32,
@@ -227,16 +222,14 @@ impl Magnitude {
         }
     }
 
-    /// `(m, e)` for the number `m · 2^e`, rounded to the nearest double once; `m` has 64 bits
-    /// before the point, or is 0.
+    /// `(m, e)` for `m · 2^e`, rounded to a double once; `m` has 64 bits before the point, or is 0.
     pub(super) fn double(&self) -> (f64, i32) {
         let Some(last) = self.digits.iter().rposition(|&digit| digit > 0) else {
             return (0.0, 0);
         };
         let digit = |back: usize| last.checked_sub(back).map_or(0, |at| self.digits[at]);
         let top = (0..3).fold(0u128, |top, back| top << BITS | u128::from(digit(back)));
-        // 65 to 96 bits, of which the first 64 stay. What is cut off counts only as more than
-        // nothing.
+        // The first 64 bits stay. The rest counts only as nonzero.
         let cut = 128 - top.leading_zeros() - 64;
         let is_more = top & ((1 << cut) - 1) > 0 || (3..=last).any(|back| digit(back) > 0);
         let mantissa = (top >> cut) as u64 | u64::from(is_more);
@@ -245,7 +238,6 @@ impl Magnitude {
     }
 }
 
-/// The number of digits up to the highest that is not zero.
 fn significant(digits: &[u32]) -> usize {
     digits
         .iter()
@@ -253,8 +245,7 @@ fn significant(digits: &[u32]) -> usize {
         .map_or(0, |last| last + 1)
 }
 
-/// Moves carries upwards, after which each digit is in `0..2^32`; what the highest one carries
-/// comes back.
+/// Each digit ends in `0..2^32`; returns the highest carry.
 fn move_carries(digits: &mut [i64]) -> i64 {
     digits.iter_mut().fold(0, |carry, digit| {
         let sum = *digit + carry;
@@ -263,7 +254,7 @@ fn move_carries(digits: &mut [i64]) -> i64 {
     })
 }
 
-/// Adds the product of `a` and `b` to zeros.
+/// `product` comes with zeros.
 fn multiply(a: &[u32], b: &[u32], product: &mut [u32]) {
     for (at, &a) in a.iter().enumerate() {
         let mut carry = 0;

@@ -1,4 +1,4 @@
-//! Exact sums of integers and decimals: in 64 bits while they certainly fit, then in 192.
+//! Exact sums of integers and decimals: in 64 bits, or in 192 if needed.
 //!
 //! ```text
 //!   chunk ─► how far its values are from zero ─► can a sum leave 64 bits?
@@ -6,8 +6,8 @@
 //!                                                  yes ─► wide[group] += narrow[group], which restarts at zero
 //! ```
 //!
-//! Almost all sums fit, and adding to one is an instruction. A bound on the values of a chunk,
-//! times its rows, bounds what it can add. A state that never had to widen has no wide sums.
+//! Almost all sums fit in 64 bits. The bound of a chunk's values, times its rows, bounds what the
+//! chunk adds.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -21,13 +21,11 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use super::vectorised::add_all;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// A number whose sums are exact.
 trait Exactly: Copy {
-    /// The number, if it is in 64 bits; else whatever.
+    /// The number, if it has 64 bits; otherwise any value.
     fn low(self) -> i64;
     fn whole(self) -> i128;
-    /// Bits from which on each of the numbers has only copies of its sign: 64 if some are not in 64
-    /// bits.
+    /// The bit from which all numbers have only sign bits: 64 if some exceed 64 bits.
     fn bits(numbers: &[Self]) -> u32;
 }
 
@@ -72,11 +70,10 @@ impl Exactly for i128 {
 #[derive(Debug)]
 pub(super) struct ExactSum<T: ArrowPrimitiveType> {
     narrow: ReservedVec<i64>,
-    /// No narrow sum is further from zero.
+    /// The greatest magnitude of a narrow sum.
     bound: u64,
-    /// Empty until a sum might leave 64 bits; from then on a sum is what is in both.
+    /// Empty until a sum might exceed 64 bits; then each sum is narrow plus wide.
     wide: ReservedVec<Wide>,
-    /// Values that are not NULL.
     counts: ReservedVec<u64>,
     scale: i8,
     argument: PhantomData<fn(T)>,
@@ -94,8 +91,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         }
     }
 
-    /// Whether narrow sums can take so much more; if there is too much in them by now, it is moved
-    /// away.
+    /// Whether narrow sums can take `more`, if necessary after moving to wide ones.
     fn make_room(&mut self, more: Option<u64>) -> Result<bool, MemoryExceeded> {
         let fits = |bound: u64| {
             let sum = bound.checked_add(more?)?;
@@ -139,7 +135,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         self.sums().map(|sum| sum.double())
     }
 
-    /// Values that are not NULL, per group.
+    /// Non-NULL values per group.
     pub(super) fn counts(&self) -> &[u64] {
         &self.counts
     }
@@ -169,7 +165,7 @@ where
         let values = values.expect("a sum has an argument").as_primitive::<T>();
         let numbers: &[T::Native] = values.values();
         let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
-        // Where a value is NULL there may stand anything, which makes the bound no smaller.
+        // Values behind NULLs can only raise the bound.
         let more = 1u64
             .checked_shl(Exactly::bits(numbers))
             .and_then(|bound| bound.checked_mul(numbers.len() as u64));
@@ -234,7 +230,6 @@ where
     }
 }
 
-/// How sums become an array.
 trait FinishSums {
     fn finish_sums(&self, nulls: NullBuffer, data_type: &DataType) -> Result<ArrayRef, StateError>;
 }
@@ -284,7 +279,7 @@ impl Wide {
         self.carry += other.carry;
     }
 
-    /// The sum, if it is in the range of 128 bits.
+    /// The sum, if it fits 128 bits.
     fn value(self) -> Option<i128> {
         (self.carry == 0).then_some(self.low)
     }
@@ -311,7 +306,6 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was added narrow, wide, in lanes, or merged: the sum is that of 128 bits.
         #[test]
         fn sums_are_those_of_a_plain_loop(
             slots in proptest::collection::vec(

@@ -11,33 +11,31 @@ use super::min_max::MinMax;
 use super::sum::Sum;
 use super::variance::{StandardDeviation, Variance};
 
-/// Which aggregate function.
+/// An aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AggregateFunction {
-    /// The number of rows, or of values that are not NULL.
+    /// The number of rows, or of non-NULL values.
     Count,
-    /// The number of different values that are not NULL.
+    /// The number of distinct non-NULL values.
     CountDistinct,
-    /// The sum of the values that are not NULL; NULL if there is none.
+    /// The sum of the non-NULL values; NULL without values.
     Sum,
-    /// The smallest value; NULL if there is none.
+    /// The smallest value; NULL without values.
     Min,
-    /// The largest value; NULL if there is none.
+    /// The largest value; NULL without values.
     Max,
-    /// The exact sum divided by the count, as a double; NULL if there is no value.
+    /// The exact sum divided by the count, as a double; NULL without values.
     Avg,
-    /// The middle value, or the mean of the two in the middle, as a double; NULL if there is no
-    /// value.
+    /// The median as a double, of an even count the mean of the middle two; NULL without values.
     Median,
-    /// The variance of a sample, from exact sums, as a double; NULL if there are fewer than two
-    /// values.
+    /// The variance of a sample, from exact sums, as a double; NULL for fewer than two values.
     VarSamp,
     /// The square root of [`VarSamp`](Self::VarSamp).
     StddevSamp,
 }
 
-/// Each function's name in SQL, whether it is that name's DISTINCT form, and its definition.
+/// Each function, its SQL name, whether it is the DISTINCT form, and its definition.
 const FUNCTIONS: &[(AggregateFunction, &str, bool, &dyn Definition)] = &[
     (AggregateFunction::Sum, "sum", false, &Sum),
     (AggregateFunction::Count, "count", false, &Count),
@@ -56,8 +54,7 @@ const FUNCTIONS: &[(AggregateFunction, &str, bool, &dyn Definition)] = &[
 ];
 
 impl AggregateFunction {
-    /// The function that SQL calls `name`, in lower case, with or without DISTINCT before its
-    /// argument.
+    /// The function of the lower-case SQL `name`, with or without DISTINCT.
     ///
     /// ```
     /// use columnar::AggregateFunction;
@@ -70,17 +67,17 @@ impl AggregateFunction {
         FUNCTIONS.iter().find(is_it).map(|row| row.0)
     }
 
-    /// The names of all functions in SQL, each once.
+    /// The SQL names of all functions, each once.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FUNCTIONS.iter().filter(|row| !row.2).map(|row| row.1)
     }
 
-    /// The name in SQL.
+    /// The SQL name.
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// Whether the argument is written behind DISTINCT.
+    /// Whether the argument follows DISTINCT.
     pub fn is_distinct(self) -> bool {
         self.row().2
     }

@@ -1,4 +1,4 @@
-//! Which group each row belongs to.
+//! The group of each row.
 
 use arrow::buffer::NullBuffer;
 
@@ -14,13 +14,13 @@ pub(crate) enum GroupIds<'a> {
     PerRow {
         /// The groups.
         groups: &'a [u32],
-        /// The number of rows of each group, where groups are few enough to go through all of them.
+        /// The number of rows per group, if groups are few.
         counts: Option<&'a [u32]>,
     },
 }
 
 impl GroupIds<'_> {
-    /// Calls `visit(group, row)` for each row that is not NULL, in row order.
+    /// Calls `visit(group, row)` for each non-NULL row, in row order.
     #[inline]
     pub(super) fn for_each(self, nulls: Option<&NullBuffer>, mut visit: impl FnMut(usize, usize)) {
         match (self, nulls.filter(|nulls| nulls.null_count() > 0)) {

@@ -1,7 +1,8 @@
-//! `median`: the middle of the values, or the mean of the two in the middle, as a double.
+//! `median`: the middle value, or the mean of the middle two, as a double.
 //!
-//! Every value is kept. Of integers and decimals the median is exact and rounded once. The mean of
-//! two doubles is half of their rounded sum. NaN is above every other double, as in ORDER BY.
+//! The state keeps every value. The median of integers and decimals is exact and rounded once; the
+//! mean of two doubles is half of their rounded sum. NaN is above every other double, as in ORDER
+//! BY.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -44,7 +45,6 @@ impl Definition for Median {
     }
 }
 
-/// A value that has a middle with another one.
 trait Middle: Copy {
     fn order(&self, other: &Self) -> Ordering;
     /// The mean of two values in units of `10^-scale`.
@@ -77,7 +77,7 @@ impl Middle for i256 {
     }
 
     fn mean(self, other: Self, scale: i8) -> f64 {
-        // Two values of 76 digits have a sum in 256 bits. Its text is rounded once.
+        // The sum of two 76-digit values fits 256 bits. Its text is rounded once.
         let sum = self.wrapping_add(other);
         let sign = if sum.is_negative() { "-" } else { "" };
         let (whole, half) = (sum.wrapping_abs() >> 1, sum.wrapping_abs() & i256::ONE);
@@ -103,7 +103,6 @@ impl Middle for f64 {
 
 #[derive(Debug)]
 struct MedianState<T: ArrowPrimitiveType> {
-    /// An item is a value.
     members: Members,
     values: ReservedVec<T::Native>,
     scale: i8,
@@ -157,7 +156,6 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
         })
     }
 
-    /// The items by group, and the values of one group.
     fn finish_bytes(&self) -> usize {
         self.members.by_group_bytes() + size_of_val(&*self.values)
     }
@@ -175,7 +173,7 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 }
 
-/// The median of values in units of `10^-scale`, which it reorders; `None` of no value.
+/// Reorders values in units of `10^-scale`; `None` without values.
 fn median<N: Middle>(values: &mut [N], scale: i8) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
     let is_even = values.len().is_multiple_of(2);

@@ -1,7 +1,6 @@
-//! Which items are in which group, for states that keep each value.
+//! The items of each group, for states that keep each value.
 //!
-//! Items come in any order. Once the groups are arranged, the items of a run of groups are one
-//! slice.
+//! Items come in any order. Once arranged, the items of a run of groups are one slice.
 
 use std::sync::Arc;
 
@@ -10,19 +9,17 @@ use arrow::error::ArrowError;
 use super::state::StateError;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// Items of a list at most: their numbers have 32 bits, and so has their count.
+/// Items of a list at most: item numbers have 32 bits.
 const ITEMS_MAX: usize = u32::MAX as usize;
 
 /// The group of each item; items are numbered from 0.
 #[derive(Debug)]
 pub(super) struct Members {
     groups: usize,
-    /// The group of each item.
     group_of: ReservedVec<u32>,
-    /// Items in the order of their groups; empty unless the groups were arranged after the last
-    /// item.
+    /// Items by group; empty unless arranged after the last item.
     items: ReservedVec<u32>,
-    /// Where the items of each group start, and at the end their number; empty if `items` is.
+    /// The start of each group's items, then their number; empty if `items` is.
     starts: ReservedVec<u32>,
     pool: Option<Arc<MemoryPool>>,
     items_max: usize,
@@ -67,7 +64,7 @@ impl Members {
         &self.group_of
     }
 
-    /// Adds an item, unless there are as many as can be numbered.
+    /// Adds an item, or fails if its number exceeds 32 bits.
     pub(super) fn push(&mut self, group: usize) -> Result<(), StateError> {
         if self.len() >= self.items_max {
             let message = format!("more than {} values would have to be kept", self.items_max);
@@ -127,19 +124,18 @@ impl Members {
         (self.len() + self.groups + 1) * size_of::<u32>()
     }
 
-    /// The items in the order of their groups, and where those of each group start.
+    /// The items by group, and the start of each group.
     pub(super) fn by_group(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut items, mut starts) = (vec![0; self.len()], vec![0; self.groups + 1]);
         self.sort(&mut items, &mut starts);
         (items, starts)
     }
 
-    /// Counting sort; items of a group keep their order. `starts` comes with zeros.
+    /// Stable; `starts` comes with zeros.
     fn sort(&self, items: &mut [u32], starts: &mut [u32]) {
         for &group in self.group_of.iter() {
             starts[group as usize] += 1;
         }
-        // The end of each group, from which its items are filled in backwards.
         let mut end = 0;
         for start in starts.iter_mut() {
             end += *start;

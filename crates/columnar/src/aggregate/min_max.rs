@@ -1,4 +1,4 @@
-//! `min` and `max`: numbers and times by their native values, text and binary by their bytes.
+//! `min` and `max`: numbers and times by native value, text and binary by bytes.
 
 use std::sync::Arc;
 
@@ -184,19 +184,17 @@ impl AggregateState for BooleanMinMax {
     }
 }
 
-/// Text compares as its UTF-8 bytes do, so one state serves text and binary.
+/// Text compares by UTF-8 bytes, so one state serves text and binary.
 #[derive(Debug)]
 struct BytesMinMax {
     values: ReservedVec<Option<Vec<u8>>>,
     smallest: bool,
-    /// The values' bytes, and those that are reserved ahead.
     bytes: Reservation,
-    /// What is reserved and not used: many values are short, and a reservation is a word that all
-    /// threads share.
+    /// Bytes reserved and unused: values are often short, and all threads share the pool's counter.
     ahead: usize,
 }
 
-/// What is reserved ahead for values to come.
+/// Bytes to reserve ahead.
 const AHEAD: usize = 16 * 1024;
 
 impl BytesMinMax {
@@ -220,7 +218,7 @@ impl BytesMinMax {
                 if self.ahead < value.len() {
                     let more = value.len() - self.ahead;
                     let ahead = self.bytes.grow(more.max(AHEAD)).map(|()| more.max(AHEAD));
-                    // Where there is no room for more than this value, there may be for this value.
+                    // The pool may have room for this value only.
                     self.ahead += ahead.or_else(|_| self.bytes.grow(more).map(|()| more))?;
                 }
                 self.ahead -= value.len();
@@ -231,7 +229,6 @@ impl BytesMinMax {
         Ok(())
     }
 
-    /// Gives back what no value has used.
     fn settle(&mut self) {
         self.bytes.shrink(self.ahead);
         self.ahead = 0;
@@ -270,7 +267,7 @@ impl AggregateState for BytesMinMax {
             DataType::LargeBinary => offer!(values.as_binary::<i64>()),
             DataType::BinaryView => offer!(values.as_binary_view()),
             DataType::FixedSizeBinary(_) => offer!(values.as_fixed_size_binary()),
-            // The type of the constant NULL: nothing to offer.
+            // The type of the constant NULL.
             DataType::Null => {}
             other => unreachable!("min and max of {other} were refused when the query was planned"),
         }
@@ -292,7 +289,7 @@ impl AggregateState for BytesMinMax {
         Ok(())
     }
 
-    /// Arrow's buffer for them doubles as it grows.
+    /// Arrow's buffer doubles as it grows.
     fn finish_bytes(&self) -> usize {
         self.bytes.bytes().saturating_mul(2)
     }
@@ -302,7 +299,7 @@ impl AggregateState for BytesMinMax {
             return Ok(arrow::array::new_null_array(data_type, self.values.len()));
         }
         let bytes: usize = self.values.iter().flatten().map(Vec::len).sum();
-        // An array of texts says by 32 bits where each ends.
+        // A text array has 32-bit offsets.
         i32::try_from(bytes).map_err(|_| ArrowError::OffsetOverflowError(bytes))?;
         let values = BinaryArray::from_iter(self.values.iter().map(|value| value.as_deref()));
         Ok(cast(&values, data_type)?)

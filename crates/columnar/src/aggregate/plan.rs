@@ -1,4 +1,4 @@
-//! The aggregates of a query and the states that they share.
+//! The aggregates of a query and their shared states.
 
 use std::sync::Arc;
 
@@ -15,17 +15,14 @@ use crate::memory::MemoryPool;
 /// A state per distinct aggregate.
 pub(crate) type States = Vec<Box<dyn AggregateState>>;
 
-/// The states of a list of aggregates, each distinct one kept once.
+/// A list of aggregates that keeps each distinct state once.
 #[derive(Debug)]
 pub(crate) struct AggregatePlan {
     aggregates: Vec<Aggregate>,
-    /// For each aggregate its state.
     state_of: Vec<usize>,
-    /// For each state an aggregate that makes it.
+    /// An aggregate that makes each state.
     made_by: Vec<usize>,
-    /// Distinct arguments.
     arguments: Vec<Expr>,
-    /// For each state its argument.
     argument_of: Vec<Option<usize>>,
 }
 
@@ -68,7 +65,7 @@ impl AggregatePlan {
         &self.arguments
     }
 
-    /// The types of the results.
+    /// The result types.
     pub(crate) fn result_types(&self) -> impl Iterator<Item = &DataType> {
         self.aggregates.iter().map(Aggregate::data_type)
     }
@@ -78,7 +75,7 @@ impl AggregatePlan {
         self.made_by.len()
     }
 
-    /// Whether the order in which rows are added can be seen in no state.
+    /// Whether no state shows the order of additions.
     pub(crate) fn is_exact(&self) -> bool {
         self.new_states(None).iter().all(|state| state.is_exact())
     }
@@ -91,7 +88,7 @@ impl AggregatePlan {
             .collect()
     }
 
-    /// Adds rows whose arguments are `values`, in the order of [`arguments`](Self::arguments).
+    /// Adds rows, with values in the order of [`arguments`](Self::arguments).
     pub(crate) fn update(
         &self,
         states: &mut [Box<dyn AggregateState>],
@@ -121,7 +118,7 @@ impl AggregatePlan {
         Ok(())
     }
 
-    /// The result columns, in the order of the aggregates.
+    /// The result columns, in the aggregates' order.
     pub(crate) fn finish(&self, states: &[Box<dyn AggregateState>]) -> Result<Vec<ArrayRef>, ExecError> {
         let result = |(aggregate, &state): (&Aggregate, &usize)| aggregate.finish(states[state].as_ref());
         self.aggregates.iter().zip(&self.state_of).map(result).collect()

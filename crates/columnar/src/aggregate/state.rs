@@ -1,4 +1,4 @@
-//! What an aggregate keeps of each group.
+//! The states that an aggregate keeps per group.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use arrow::error::ArrowError;
 use super::group_ids::GroupIds;
 use crate::memory::MemoryExceeded;
 
-/// The states of all groups. What needs memory reserves it first, and fails if the pool refuses.
+/// The states of all groups. A state reserves memory before use, and fails if the pool refuses.
 pub(crate) trait AggregateState: Any + Send + Sync {
-    /// Whether no result shows the order in which rows and states were added.
+    /// Whether no result shows the order of additions.
     fn is_exact(&self) -> bool;
 
     /// Makes room for groups `0..groups`; new ones are empty.
     fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded>;
 
-    /// Adds rows: `values` has the argument of each row, and is absent for `count(*)`.
+    /// Adds rows: `values` has each row's argument, and is absent for `count(*)`.
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError>;
 
     /// Reorders the groups: `order[i]`, each once, becomes group `i`.
@@ -27,8 +27,7 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     /// Adds group `first + i` of `from`, a state of the same kind, to group `map[i]`.
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError>;
 
-    /// Bytes, about, that [`finish`](Self::finish) allocates beside one fixed-width value per
-    /// group.
+    /// About the bytes [`finish`](Self::finish) allocates beyond one fixed-width value per group.
     fn finish_bytes(&self) -> usize {
         0
     }
@@ -40,11 +39,11 @@ pub(crate) trait AggregateState: Any + Send + Sync {
 /// Why a state has no result.
 #[derive(Debug)]
 pub(crate) enum StateError {
-    /// A group's value is outside its type.
+    /// A value exceeds its type.
     Overflow,
     /// The pool has no room.
     Memory(MemoryExceeded),
-    /// An array could not be made.
+    /// Arrow failed to make an array.
     Arrow(ArrowError),
 }
 
@@ -60,7 +59,7 @@ impl From<MemoryExceeded> for StateError {
     }
 }
 
-/// `state` as the kind of state that it is.
+/// Downcasts `state` to its kind.
 pub(super) fn same_kind<S: AggregateState>(state: &dyn AggregateState) -> &S {
     let state: &dyn Any = state;
     state
@@ -68,7 +67,7 @@ pub(super) fn same_kind<S: AggregateState>(state: &dyn AggregateState) -> &S {
         .expect("states of one aggregate are of one kind")
 }
 
-/// A result array.
+/// Shares a result array.
 pub(super) fn shared(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
 }

@@ -1,8 +1,8 @@
 //! `sum`: exact for integers and decimals, in fixed order for floats.
 //!
-//! No sum of integers or decimals overflows on the way: the order of the rows does not decide
-//! whether one does, only its value. Those of 64-bit integers and 128-bit decimals are in
-//! [`super::exact_sum`], those of doubles and of 256-bit decimals here.
+//! A sum of integers or decimals overflows only by its value, in any order of rows. Sums of 64-bit
+//! integers and 128-bit decimals are in [`super::exact_sum`], those of doubles and 256-bit decimals
+//! here.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Definition for Sum {
     }
 }
 
-/// Sums as doubles, in units of `10^-scale`, and the number of values in each.
+/// Sums as doubles, in units of `10^-scale`, and their counts of values.
 pub(super) trait Sums {
     fn doubles(&self) -> Vec<f64>;
     fn counts(&self) -> &[u64];
@@ -71,23 +71,20 @@ pub(super) fn sums<'s>(state: &'s dyn AggregateState, argument: &DataType) -> &'
     }
 }
 
-/// A sum of some values.
 trait Total<N>: Copy + Debug + Default + Send + Sync + 'static {
-    /// Whether the order of additions can never be seen.
+    /// Whether the order of additions never shows in a result.
     const IS_EXACT: bool;
 
     fn add(&mut self, value: N);
     fn merge(&mut self, other: Self);
-    /// The sum as a double, the decimal point not yet set.
+    /// The sum as a double, before the decimal point is set.
     fn to_double(self) -> f64;
-    /// The sums as an array of `data_type`.
     fn to_array(totals: &[Self], nulls: NullBuffer, data_type: &DataType) -> Result<ArrayRef, StateError>;
 }
 
 #[derive(Debug)]
 struct SumState<T: ArrowPrimitiveType, S: Total<T::Native>> {
     totals: ReservedVec<S>,
-    /// Values that are not NULL.
     counts: ReservedVec<u64>,
     scale: i8,
     argument: std::marker::PhantomData<fn(T)>,
@@ -198,8 +195,8 @@ impl<T: ArrowPrimitiveType> Sums for ExactSum<T> {
     }
 }
 
-/// A sum in 320 bits: `low + carry * 2^256`. Six of the largest decimals leave 256 bits, and an
-/// average of them is one all the same.
+/// A sum in 320 bits: `low + carry * 2^256`. Six of the largest decimals exceed 256 bits; their
+/// average does not.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wide {
     low: i256,
@@ -225,7 +222,7 @@ impl Total<i256> for Wide {
     }
 
     fn to_double(self) -> f64 {
-        // Through its digits: arrow's own conversion cuts what is past 128 bits.
+        // Arrow's own conversion cuts the bits past 128.
         let low = self.low.to_string().parse().unwrap_or(f64::NAN);
         low + self.carry as f64 * 2f64.powi(256)
     }

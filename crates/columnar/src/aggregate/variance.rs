@@ -1,10 +1,9 @@
-//! `var_samp` and `stddev_samp`: from the exact sums of the values and of their squares.
+//! `var_samp` and `stddev_samp`, from exact sums of values and squares.
 //!
-//! With n values, their sum S and the sum of their squares Q, the variance is (n·Q − S²) / (n·(n −
-//! 1)). The numerator is exact, whatever the order of the rows. It, the denominator and their
-//! quotient are each rounded to a double, and so is the square root; decimals are divided by one
-//! more rounded power of ten. The result is a double: NULL of fewer than two values, NaN where one
-//! of them is infinite or NaN.
+//! With n values, their sum S and sum of squares Q, the variance is (n·Q − S²) / (n·(n − 1)). The
+//! numerator is exact in any order of rows. Numerator, denominator, quotient and square root are
+//! each rounded to a double; decimals are divided by one more rounded power of ten. The result is
+//! NULL for fewer than two values, and NaN if one is infinite or NaN.
 
 use std::sync::Arc;
 
@@ -80,24 +79,20 @@ impl Definition for StandardDeviation {
 #[derive(Debug)]
 struct VarianceState {
     groups: ReservedVec<Moments>,
-    /// For the digits of the sums.
     digits: Reservation,
     scale: i8,
 }
 
-/// The sums of one group.
 #[derive(Clone, Debug, Default)]
 struct Moments {
     count: u64,
     sum: ExactReal,
     squares: ExactReal,
-    /// Whether a value was infinite or NaN.
     is_nan: bool,
 }
 
-/// A number whose sums and squares are exact.
 trait Number {
-    /// The number and its square, each as a sum of terms; `None` if it is not finite.
+    /// The number and its square as sums; `None` if not finite.
     fn terms(self) -> Option<([Term; 1], [Term; 2])>;
 }
 
@@ -125,8 +120,7 @@ impl Number for i256 {
 
 impl Number for f64 {
     fn terms(self) -> Option<([Term; 1], [Term; 2])> {
-        /// Bits of the fraction, and what the exponent field is more than the exponent of its last
-        /// bit.
+        /// Bits of the fraction, and the offset from the exponent field to its last bit's exponent.
         const FRACTION: u32 = f64::MANTISSA_DIGITS - 1;
         const BIAS: i32 = 1_075;
         if !self.is_finite() {
@@ -139,7 +133,7 @@ impl Number for f64 {
             field => (fraction | 1 << FRACTION, field - BIAS),
         };
         let square = u128::from(mantissa) * u128::from(mantissa);
-        // Shifted to a digit's boundary, the whole square would be more than 128 bits.
+        // Aligned to a digit, the whole square would exceed 128 bits.
         let low = Term::new(false, square & u128::from(u64::MAX), 2 * exponent);
         let high = Term::new(false, square >> 64, 2 * exponent + 64);
         Some((
@@ -193,7 +187,7 @@ impl Moments {
 
 /// `value · 2^exponent`.
 fn scaled(mut value: f64, mut exponent: i32) -> f64 {
-    /// No power of two up to this is rounded.
+    /// Binary exponents per step at most: these powers of two are exact.
     const STEP: i32 = 1_000;
     while exponent != 0 && value != 0.0 && value.is_finite() {
         let step = exponent.clamp(-STEP, STEP);
@@ -284,7 +278,6 @@ mod tests {
 
     #[test]
     fn no_digit_is_lost_beside_large_numbers() {
-        // A sum of squares in doubles loses these differences altogether.
         assert_eq!(variance(&[1e15 + 1.0, 1e15 + 2.0, 1e15 + 3.0], 0), Some(1.0));
         assert_eq!(variance(&[i64::MAX, i64::MAX - 2], 0), Some(2.0));
         assert_eq!(variance(&[10i128.pow(38) - 1, 10i128.pow(38) - 3], 0), Some(2.0));

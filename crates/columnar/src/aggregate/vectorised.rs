@@ -1,23 +1,22 @@
 //! Adding the rows of a chunk to their groups.
 //!
-//! Where groups are few, several rows in a row are of one, and an addition that waits for the one
-//! before it takes several times as long as one that does not. So rows take turns between lanes,
-//! each with a sum for every group, and lanes are put together at the end. Where groups are many,
-//! and one has many of the rows, its rows are added up apart: the others move together, without a
-//! branch, and are added then.
+//! With few groups, neighbouring rows often share one, and an addition that waits for the last one
+//! is several times slower. So rows alternate between lanes, each with a sum per group. With many
+//! groups and one heavy group, the heavy rows are added separately; the others are moved together
+//! first, without a branch.
 
-/// Groups that are few.
+/// Groups at most for lanes.
 const FEW: usize = 64;
 const LANES: usize = 4;
 
-/// Rows that move together at a time.
+/// Rows that move together.
 const BLOCK: usize = 256;
 
-/// With fewer rows it is not worth while to look for a heavy group.
+/// Rows below which a heavy group is not searched.
 const LOOKS_FROM: usize = 2_048;
 const LOOKS: usize = 32;
 
-/// The group of many rows, if a look at some of them finds one.
+/// Looks at a sample of rows.
 fn heavy(groups: &[u32]) -> Option<u32> {
     if groups.len() < LOOKS_FROM {
         return None;
@@ -32,7 +31,7 @@ fn heavy(groups: &[u32]) -> Option<u32> {
     (rows >= LOOKS / 5).then_some(heavy)
 }
 
-/// Adds what each row has to the sum of its group. That no sum leaves its type was seen to before.
+/// Adds each row's value to its group's sum. The caller rules out overflow.
 pub(super) fn add_all<N: Copy>(sums: &mut [i64], groups: &[u32], rows: &[N], what: impl Fn(N) -> i64) {
     if sums.len() > FEW {
         let Some(heavy) = heavy(groups) else {
@@ -75,7 +74,7 @@ pub(super) fn add_all<N: Copy>(sums: &mut [i64], groups: &[u32], rows: &[N], wha
     }
 }
 
-/// Adds the number of its rows to the count of each group.
+/// Adds each group's rows to its count.
 pub(crate) fn count_all(counts: &mut [u32], groups: &[u32]) {
     if counts.len() > FEW {
         let Some(heavy) = heavy(groups) else {

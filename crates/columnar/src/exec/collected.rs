@@ -1,4 +1,4 @@
-//! What a slot leaves in its cell.
+//! The output of a slot.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::memory::{MemoryPool, Reservation, RetainedSize, compact, compact_byte
 /// A slot's part of the result.
 pub(super) enum Collected {
     Rows(SlotRows),
-    /// Absent where the groups went on to another slot.
+    /// `None` where another slot took over the groups.
     Groups(Option<Box<SlotGroups>>),
 }
 
-/// Rows a slot gives out, in pieces.
+/// A slot's output rows, in pieces.
 #[derive(Debug)]
 pub(super) struct SlotRows {
-    /// Of each piece the output columns, then the order's keys.
+    /// Each piece's output columns, then the order's keys.
     pub(super) pieces: Vec<Vec<ArrayRef>>,
     pub(super) rows: usize,
     /// For the pieces.
@@ -36,8 +36,8 @@ impl SlotRows {
         }
     }
 
-    /// Lets go of the morsel that the rows come from. Where they need little of what they keep,
-    /// they are copied; what they keep is reserved by them from now on.
+    /// Releases the morsel. Rows that use little of the memory they hold are copied; `reservation`
+    /// then covers what they hold.
     pub(super) fn let_go(&mut self, morsel: Morsel<'_>) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("select", error);
         let own = {

@@ -1,4 +1,4 @@
-//! A select plan, prepared to run: what does not change while its slots run.
+//! A select plan prepared to run.
 
 use std::sync::OnceLock;
 
@@ -12,19 +12,19 @@ use crate::filter::FilterPlan;
 use crate::plan::{Output, SelectPlan, rows_of};
 use crate::table::StoredTable;
 
-/// A plan and the slots that it is cut into.
+/// A plan and its slots.
 pub(super) struct CompiledScan {
     pub(super) scan: SelectPlan,
     pub(super) filter: FilterPlan,
     pub(super) output: OutputPlan,
     pub(super) projection: Vec<usize>,
     pub(super) slots: Vec<SlotRange>,
-    /// Whether statistics rule a morsel out, asked once: a table may answer otherwise the next
-    /// time, and then a slot would wait for bytes that were never fetched.
+    /// Statistics are asked once per morsel: after another answer, a slot would wait for bytes
+    /// never fetched.
     ruled_out: Vec<OnceLock<bool>>,
 }
 
-/// How slots make their part of the output, and the merge the whole.
+/// How slots and the merge make the output.
 pub(super) enum OutputPlan {
     Rows(RowPlan),
     Groups(Box<GroupPlan>),
@@ -58,7 +58,7 @@ impl CompiledScan {
         }
     }
 
-    /// The table, if slots need something fetched before they run.
+    /// The table, if slots need fetches.
     pub(super) fn stored(&self) -> Option<&dyn StoredTable> {
         self.scan
             .table
@@ -66,14 +66,12 @@ impl CompiledScan {
             .filter(|_| !self.projection.is_empty())
     }
 
-    /// Whether statistics show that the filter keeps no row of `morsel`: for all its slots, and for
-    /// fetching, the same.
+    /// Whether statistics rule out every row of `morsel`; the answer never changes.
     pub(super) fn rules_out(&self, morsel: usize) -> bool {
         *self.ruled_out[morsel].get_or_init(|| self.filter.skips(self.scan.table.as_ref(), morsel))
     }
 
-    /// True if the first rows of the input are the result, so that later slots need not run once
-    /// there are enough.
+    /// Whether the first rows of the input suffice, so later slots need not run.
     pub(super) fn stops_early(&self) -> bool {
         matches!(self.output, OutputPlan::Rows(_)) && self.scan.order.is_empty() && self.scan.limit.is_some()
     }
@@ -85,7 +83,7 @@ impl CompiledScan {
         }
     }
 
-    /// An estimate of the work: bytes of the columns that are read.
+    /// An estimate of the work: bytes of the columns to read.
     pub(super) fn cost(&self) -> u64 {
         let schema = self.scan.table.schema();
         let width = |&column: &usize| schema.field(column).data_type().primitive_width().unwrap_or(16) as u64;
@@ -93,7 +91,7 @@ impl CompiledScan {
         (rows_of(self.scan.table.as_ref()) as u64).saturating_mul(row.max(1))
     }
 
-    /// What a slot makes of its chunks.
+    /// A slot's part of the result, from its chunks.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         slot: usize,

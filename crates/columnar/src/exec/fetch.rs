@@ -1,11 +1,11 @@
-//! Reading what slots need before they run: begun in slot order, done for several slots at a time.
+//! Fetches for slots before they run. Fetches begin in slot order, several at a time.
 //!
 //! ```text
 //!   begin_fetch(slot)             reserves the slot's bytes
 //!   SlotFetch ──► run, run_async  reads them, and leaves them or the error for the slot
 //! ```
 //!
-//! What is reserved therefore does not depend on which answer comes first.
+//! So reservations do not depend on the order of answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,15 +15,14 @@ use crate::error::ExecError;
 use crate::memory::Reservation;
 use crate::table::{Fetched, ReadError, StoredTable};
 
-/// Reading for a slot failed. The slot has the error, and fails with it when it runs.
+/// A fetch failed. Its slot fails with the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchFailed;
 
-/// Reading for a slot that is reserved and not done yet.
+/// A reserved fetch for a slot.
 #[must_use = "a slot that nothing was fetched for reads when it runs"]
 pub struct SlotFetch {
-    /// Declared first, so it is dropped before `stage`: once the last `Arc<ScanStage>` is gone, the
-    /// memory is free again.
+    /// Declared before `stage`, so the memory is free once the last `Arc<ScanStage>` drops.
     reservation: Reservation,
     stage: Arc<ScanStage>,
     slot: usize,
@@ -32,12 +31,12 @@ pub struct SlotFetch {
 }
 
 impl ScanStage {
-    /// Reserves what `slot` needs to the query's pool; nothing if nothing has to be read, or enough
-    /// is there without it.
+    /// Reserves the fetch of `slot` from the query's pool. Returns `None` if the slot needs no
+    /// fetch.
     ///
     /// # Errors
     ///
-    /// When the pool refuses it.
+    /// When the pool refuses the reservation.
     ///
     /// # Panics
     ///
@@ -62,25 +61,25 @@ impl ScanStage {
 }
 
 impl SlotFetch {
-    /// For which slot.
+    /// The slot of the fetch.
     #[must_use]
     pub fn slot(&self) -> usize {
         self.slot
     }
 
-    /// The bytes that it reads.
+    /// The bytes to read.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.reservation.bytes()
     }
 
-    /// The number of requests, about, that are made at the same time.
+    /// About the number of concurrent requests.
     #[must_use]
     pub fn requests(&self) -> usize {
         self.requests
     }
 
-    /// Whether it can be [awaited](Self::run_async). Else it holds a thread up: [`run`](Self::run).
+    /// Whether [`run_async`](Self::run_async) works. Otherwise [`run`](Self::run) blocks a thread.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         let (stored, projection) = self.of();
@@ -89,25 +88,25 @@ impl SlotFetch {
             .is_some()
     }
 
-    /// Reads, and leaves for the slot what it has read or why it could not. This waits: it is not
-    /// for CPU workers.
+    /// Reads, and leaves the bytes or the error for the slot. The call blocks: CPU workers must not
+    /// make it.
     ///
     /// # Errors
     ///
-    /// When it could not.
+    /// When the read failed.
     pub fn run(self) -> Result<(), FetchFailed> {
         let (stored, projection) = self.of();
         let read = stored.map(|stored| stored.fetch(self.morsel, projection));
         self.leave(read)
     }
 
-    /// The same in async code, for a fetch that [can be awaited](Self::is_awaited). Dropped, it
-    /// leaves nothing. It never blocks: a table that could be awaited and no longer can is a
-    /// failure.
+    /// [`run`](Self::run) in async code, for a fetch that [can be awaited](Self::is_awaited). It
+    /// never blocks, and fails if the table can no longer be awaited. If dropped, it leaves
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// When it could not.
+    /// When the read failed.
     pub async fn run_async(self) -> Result<(), FetchFailed> {
         let read = {
             let (stored, projection) = self.of();
@@ -130,8 +129,7 @@ impl SlotFetch {
         )
     }
 
-    /// Nothing read is a table that was a stored one and is none any more: then the slot reads by
-    /// itself.
+    /// `None`: the table is no longer stored, so the slot reads by itself.
     fn leave(self, read: Option<Result<Fetched, ReadError>>) -> Result<(), FetchFailed> {
         let Some(read) = read else { return Ok(()) };
         let outcome = read.as_ref().map(|_| ()).map_err(|_| FetchFailed);

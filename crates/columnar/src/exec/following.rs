@@ -1,4 +1,4 @@
-//! The stages behind a scan of groups: they merge what its slots have left, and put it in order.
+//! The stages that merge and order the groups of a scan.
 
 use std::sync::Arc;
 
@@ -9,10 +9,9 @@ use super::stage::ScanStage;
 use crate::error::ExecError;
 
 impl ScanStage {
-    /// The stages that follow this one, in their order: they merge the groups of many slots in
-    /// parallel, and put them in order. A query without groups has none. [`merge`](Self::merge)
-    /// does by itself what they have not done, so that the result is the same without them, but
-    /// slower where groups are many.
+    /// The stages that follow this one, in order: they merge and order groups in parallel. A query
+    /// without groups has none. [`merge`](Self::merge) does what they have not done, so the result
+    /// is the same without them, but slower for many groups.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -49,7 +48,7 @@ impl ScanStage {
     }
 }
 
-/// Lays out by partitions what slots have left to later ones: a slot per table.
+/// A slot per table.
 struct PartitionTables(Arc<ScanStage>);
 
 impl Stage for PartitionTables {
@@ -70,7 +69,7 @@ impl Stage for PartitionTables {
     }
 }
 
-/// Merges the groups of the slots of a scan: a slot per range of partitions.
+/// A slot per range of partitions.
 struct MergeGroups(Arc<ScanStage>);
 
 impl Stage for MergeGroups {
@@ -78,7 +77,7 @@ impl Stage for MergeGroups {
         "merge groups"
     }
 
-    /// What hinders the merging is told by its output, which begins it anew.
+    /// The output repeats and reports an error.
     fn slots(&self) -> usize {
         self.0.merging().map_or(0, |merging| merging.ranges())
     }
@@ -90,7 +89,7 @@ impl Stage for MergeGroups {
     }
 }
 
-/// Puts merged groups in the order of their first rows: a slot per batch.
+/// A slot per batch.
 struct OrderGroups(Arc<ScanStage>);
 
 impl Stage for OrderGroups {
@@ -98,7 +97,7 @@ impl Stage for OrderGroups {
         "order groups"
     }
 
-    /// One batch is made by the output as well.
+    /// The output makes a single batch too.
     fn slots(&self) -> usize {
         match self.0.ordering().map_or(0, |ordering| ordering.batches()) {
             1 => 0,

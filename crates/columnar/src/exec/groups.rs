@@ -1,4 +1,4 @@
-//! The output of groups: aggregates of the rows that the filter lets through.
+//! The output of groups.
 //!
 //! ```text
 //!   scan slots           merge slots                        order slots
@@ -7,10 +7,10 @@
 //!   ...              ┘   ...                           ┘    (with ORDER BY: the output merges sorted shards)
 //! ```
 //!
-//! A slot leaves its groups by partition of their keys. Ranges of partitions are merged at the same
-//! time, each in slot order, so no thread decides the order of additions. HAVING and the output
-//! expressions then run over the groups of a shard as they would over rows. A group knows its first
-//! row, by which the groups of all shards are ordered ([`super::ordering`]).
+//! A slot leaves its groups by partition of their keys. Workers merge ranges of partitions in
+//! parallel, each in slot order, so no thread decides the order of additions. HAVING and the output
+//! expressions run over merged groups as over rows. The groups' first rows give their order
+//! ([`super::ordering`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,14 +38,14 @@ pub(super) struct GroupPlan {
     pool: Option<Arc<MemoryPool>>,
 }
 
-/// The part of the result that one range of partitions gives.
+/// The result of one range of partitions.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     /// The output columns, then the order's keys; no columns without groups.
     pub(super) columns: Vec<ArrayRef>,
-    /// Of each group where its first row was: the slot in the upper half, the row in the lower.
+    /// The first row of each group: slot in the upper half, row in the lower.
     pub(super) firsts: Vec<u64>,
-    /// For both.
+    /// For columns and first rows.
     pub(super) reservation: Reservation,
 }
 
@@ -63,12 +63,12 @@ impl GroupPlan {
         }
     }
 
-    /// What its slots share.
+    /// The grouping of all slots.
     pub(super) fn group_by(&self) -> &GroupBy {
         &self.group_by
     }
 
-    /// The groups of the chunks of the slot number `slot`.
+    /// Collects the groups of a slot's chunks.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         slot: usize,
@@ -91,8 +91,7 @@ impl GroupPlan {
         grouping.finish()
     }
 
-    /// Merges the groups of some partitions and makes the output of them. `None` if `leave_off`
-    /// said so.
+    /// Merges some partitions and makes their output. Returns `None` if `leave_off` said so.
     pub(super) fn merge(
         &self,
         slots: &[SlotGroups],
@@ -111,8 +110,6 @@ impl GroupPlan {
         };
         columns.extend(self.group_by.aggregates().finish(&states)?);
         drop(states);
-        // What is reserved for the list of first rows is as long as the list is; what is made of it
-        // is in the shard's.
         let (firsts, _firsts) = keys.map_or_else(
             || (vec![0], Reservation::none()),
             |keys| keys.into_firsts().into_parts(),
@@ -127,8 +124,6 @@ impl GroupPlan {
         }))
     }
 
-    /// An estimate of what making a shard takes: keys about what their encoding does, aggregates
-    /// about what their states do.
     fn shard_bytes(&self, keys: Option<&GroupTable>, states: &States, groups: usize) -> usize {
         let keys = keys.map_or(0, GroupTable::column_bytes);
         let texts = states.iter().map(|state| state.finish_bytes());
@@ -136,8 +131,7 @@ impl GroupPlan {
         let columns = texts
             .fold(keys, usize::saturating_add)
             .saturating_add(row.saturating_mul(groups));
-        // Those that HAVING lets through are a copy, and so are those that are put in order. First
-        // rows are copied once more.
+        // HAVING and ordering each copy their groups. First rows are copied once more.
         let is_put_in_order = self.group_by.may_hand_over() || !self.output.order().is_empty();
         let copies = 1 + usize::from(self.having.is_some()) + usize::from(is_put_in_order);
         columns
@@ -145,8 +139,6 @@ impl GroupPlan {
             .saturating_mul(copies)
     }
 
-    /// The output of groups: HAVING, then the output columns, then as many rows as the order can
-    /// need.
     fn shard(
         &self,
         columns: Vec<ArrayRef>,
@@ -173,8 +165,8 @@ impl GroupPlan {
         self.sorted(columns, kept.as_primitive::<UInt64Type>().values().to_vec())
     }
 
-    /// In the query's order, if it has one, and no more than are needed; ties, and all without one,
-    /// in the order of first rows.
+    /// Sorts into the query's order and keeps the needed rows. Ties, and groups without an order,
+    /// follow first rows.
     pub(super) fn sorted(
         &self,
         columns: Vec<ArrayRef>,
@@ -198,7 +190,7 @@ impl GroupPlan {
         ))
     }
 
-    /// How groups become output.
+    /// The plan of the output.
     pub(super) fn output(&self) -> &RowPlan {
         &self.output
     }
@@ -208,10 +200,8 @@ impl GroupPlan {
     }
 }
 
-/// The places of first rows, the least first.
 fn in_order_of(firsts: &[u64]) -> UInt32Array {
     let mut places: Vec<u32> = (0..firsts.len() as u32).collect();
-    // No two groups have one first row.
     places.sort_unstable_by_key(|&place| firsts[place as usize]);
     places.into()
 }
@@ -270,18 +260,15 @@ mod tests {
         ]
     }
 
-    /// What becomes of the rows of a slot's second chunk.
     #[derive(Clone, Copy, Debug)]
     enum Way {
         Alone,
-        /// All rows are grouped, and later slots go on with the table.
         Shared,
-        /// Rows are passed through, but for those of a heavy hitter.
+        /// Rows of a heavy hitter are grouped.
         PassThrough(Option<i64>),
     }
 
-    /// The result of the slots with those ranges of partitions, when they begin in the order
-    /// `begun` and `at_once` of them are in the works.
+    /// Slots begin in the order `begun`, `at_once` of them at a time.
     fn result(
         text_keys: bool,
         slots: &[SlotRows],
@@ -297,7 +284,6 @@ mod tests {
             for (at, rows) in slots[number].iter().enumerate() {
                 match ways[number] {
                     Way::Shared => grouping.group_all(),
-                    // Numbers are their value and a bit for NULL.
                     Way::PassThrough(heavy) if at > 0 => {
                         grouping.pass_through_but(heavy.map(|key| u128::from(key as u64) << 1));
                     }

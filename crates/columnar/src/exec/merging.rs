@@ -1,8 +1,7 @@
-//! Merging the groups of all slots, range of partitions by range of partitions.
+//! Merging the groups of all slots by ranges of partitions.
 //!
-//! The number of groups and pass-through rows alone decides the ranges, once the scan is over: one
-//! where they are few, 2^4 to 2^8 of about equal work where they are many. A partition with more
-//! than its share is a range of its own.
+//! Only the number of groups and pass-through rows decides the ranges: one for few, 2^4 to 2^8 of
+//! about equal work for many. A partition above its share is its own range.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -16,28 +15,26 @@ use super::ordering::Ordering;
 use crate::group_by::{SlotGroups, cut};
 use crate::partition::PARTITIONS;
 
-/// The slots' groups, and the shards that are made of them.
+/// The slots' groups and the shards made of them.
 pub(super) struct Merging {
-    /// Until all of them are merged.
+    /// `None` once all are merged.
     slots: Mutex<Option<Arc<[SlotGroups]>>>,
     ranges: Vec<Range<usize>>,
     shards: Mutex<Vec<Option<Arc<Shard>>>>,
     cut: Cut,
 }
 
-/// How the work was cut, for people.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cut {
     /// Groups and pass-through rows of all slots.
     entries: usize,
-    /// Those of the largest range.
     largest: usize,
-    /// Pass-through rows among them.
+    /// Pass-through rows among the entries.
     passing: usize,
 }
 
 impl Merging {
-    /// Of what the slots have left, in their order.
+    /// Cuts the slots' groups, in slot order, into ranges.
     pub(super) fn new(slots: Vec<SlotGroups>) -> Self {
         let entries: Vec<usize> = match slots.first() {
             Some(slot) if slot.keys.is_some() => (0..PARTITIONS)
@@ -65,8 +62,7 @@ impl Merging {
         self.ranges.len()
     }
 
-    /// Merges a range, unless that was done. It leaves off when it is told to; then the shard is
-    /// still to be made.
+    /// Merges a range, once. A call that leaves off makes no shard.
     pub(super) fn run(
         &self,
         plan: &GroupPlan,
@@ -88,7 +84,7 @@ impl Merging {
         Ok(())
     }
 
-    /// The shards, if all are there. What they were made of is freed.
+    /// The shards, if all are made; then the slots' groups are freed.
     pub(super) fn shards(&self) -> Option<Vec<Arc<Shard>>> {
         let shards: Option<Vec<Arc<Shard>>> = lock(&self.shards).iter().cloned().collect();
         if shards.is_some() {
@@ -98,11 +94,11 @@ impl Merging {
         shards
     }
 
-    /// The batches to be put in order.
+    /// The batches to order.
     ///
     /// # Errors
     ///
-    /// Before all ranges are merged.
+    /// When a range is not merged yet.
     pub(super) fn ordering(&self, plan: &CompiledScan) -> Result<Ordering, StepError> {
         let shards = self.shards().ok_or("a range of partitions was not merged")?;
         Ok(Ordering::new(plan.groups(), shards, plan.slots.len()))
@@ -117,7 +113,6 @@ impl Merging {
     }
 }
 
-/// A line for people.
 impl fmt::Display for Merging {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Cut {

@@ -1,7 +1,7 @@
-//! A morsel while a worker has it: columns are read when a step first asks, and cut into chunks.
+//! A morsel of a running slot: columns are read on first use and cut into chunks.
 //!
-//! The steps run over chunks of [`CHUNK_ROWS`], so that what one step writes is in the core's cache
-//! when the next reads it. A chunk of a column is a slice, never a copy.
+//! The steps run over chunks of [`CHUNK_ROWS`], so each step finds the last one's output in the
+//! core's cache. A chunk of a column is a slice, never a copy.
 
 use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
@@ -18,19 +18,16 @@ use crate::table::{Fetched, MorselReader, ReadError, TableSource};
 /// Rows of a chunk: 128 KiB of 64-bit values.
 pub(crate) const CHUNK_ROWS: usize = 16_384;
 
-/// A morsel of a table, opened when its first column is asked for.
+/// A morsel of a table, opened at the first use of a column.
 pub(crate) struct Morsel<'t> {
     table: &'t dyn TableSource,
     index: usize,
     rows: usize,
     projection: &'t [usize],
-    /// What it is opened from, if that was read before.
     fetched: RefCell<Option<Fetched>>,
     reader: RefCell<Option<Box<dyn MorselReader + 't>>>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
-    /// What columns may point into without its being reserved for them.
     borrowed: RefCell<Vec<BorrowedBuffer>>,
-    /// For the columns; given back when they are freed.
     reservation: RefCell<Reservation>,
 }
 
@@ -56,7 +53,7 @@ impl<'t> Morsel<'t> {
         }
     }
 
-    /// The chunks of `rows`, in their order.
+    /// The chunks of `rows`, in order.
     pub(crate) fn chunks(&self, rows: Range<usize>) -> impl Iterator<Item = Chunk<'_, 't>> {
         let end = rows.end;
         rows.step_by(CHUNK_ROWS).map(move |start| Chunk {
@@ -104,7 +101,7 @@ impl<'t> Morsel<'t> {
             Some(fetched) => {
                 let borrowed: Vec<BorrowedBuffer> = fetched.ranges().map(BorrowedBuffer::fetched).collect();
                 let reader = stored.open_fetched(self.index, self.projection, fetched)?;
-                // One that has made its values shares nothing with what it was opened from.
+                // A decoded reader shares nothing with its source.
                 if reader.bytes() == 0 {
                     *self.borrowed.borrow_mut() = borrowed;
                 }
@@ -121,12 +118,12 @@ impl<'t> Morsel<'t> {
         self.reservation.take()
     }
 
-    /// What columns may point into that is reserved elsewhere, or is the table's.
+    /// Buffers of columns that this morsel does not reserve.
     pub(crate) fn borrowed(&self) -> Ref<'_, Vec<BorrowedBuffer>> {
         self.borrowed.borrow()
     }
 
-    /// A table that breaks its word would make wrong results, so its word is checked.
+    /// A table's wrong column would give wrong results.
     fn check(&self, column: usize, values: &ArrayRef) -> Result<(), ReadError> {
         let schema = self.table.schema();
         let field = schema.field(column);
@@ -166,7 +163,7 @@ impl ColumnSource for Chunk<'_, '_> {
     }
 }
 
-/// Columns that are all there already: the groups of an aggregation.
+/// Finished columns: the groups of an aggregation.
 pub(crate) struct Columns<'a> {
     pub(crate) rows: usize,
     pub(crate) columns: &'a [ArrayRef],

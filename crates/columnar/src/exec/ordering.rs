@@ -1,7 +1,7 @@
 //! Groups of all shards in the order of the result.
 //!
-//! Without ORDER BY that is the order of first rows: a batch has the groups that were first met in
-//! some slots. With it, shards are sorted and cut already, and are merged in one go.
+//! Without ORDER BY, groups follow first rows: a batch has the groups first met in some slots. With
+//! ORDER BY, sorted shards are merged at once.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -22,19 +22,17 @@ const BATCH_ROWS: usize = 16_384;
 /// The batches of a result in the order of first rows.
 pub(super) struct Ordering {
     shards: Vec<Arc<Shard>>,
-    /// Slots of the scan: the groups that were first met in them are a batch.
+    /// The slots of each batch.
     ranges: Vec<Range<usize>>,
     batches: Vec<Mutex<Option<Batch>>>,
 }
 
-/// A batch, and the reservation for it.
 type Batch = (RecordBatch, Reservation);
 
 impl Ordering {
-    /// For groups that were met in `slots` slots.
+    /// Prepares the batches of groups of `slots` slots.
     pub(super) fn new(plan: &GroupPlan, shards: Vec<Arc<Shard>>, slots: usize) -> Self {
-        // The one group of a query without keys is there, and was met first, even where there is no
-        // slot.
+        // A query without keys has its one group even without slots.
         let slots = slots.max(1);
         let mut groups = vec![0usize; slots];
         if plan.output().order().is_empty() {
@@ -66,11 +64,10 @@ impl Ordering {
         self.ranges.len()
     }
 
-    /// Makes a batch, unless that was done.
+    /// Makes a batch, unless it is made.
     pub(super) fn run(&self, scan: &SelectPlan, plan: &GroupPlan, batch: usize) -> Result<(), ExecError> {
         if lock(&self.batches[batch]).is_none() {
             let made = in_first_order(scan, plan, &self.shards, &self.ranges[batch])?;
-            // Made twice it is the same.
             lock(&self.batches[batch]).get_or_insert(made);
         }
         Ok(())
@@ -84,11 +81,11 @@ impl Ordering {
         }
     }
 
-    /// The result, once. Batches that were not made yet are made.
+    /// The result, once. The call makes missing batches.
     pub(super) fn finish(&self, scan: &SelectPlan, plan: &GroupPlan) -> Result<Vec<RecordBatch>, ExecError> {
         if plan.output().order().is_empty() {
             (0..self.batches()).try_for_each(|batch| self.run(scan, plan, batch))?;
-            // The result is its owner's: nothing is reserved for it any more.
+            // The result's owner accounts for its bytes.
             let batches = self.batches.iter().filter_map(|batch| lock(batch).take());
             let batches = batches.map(|(batch, _reservation)| batch).collect();
             return Ok(slice(batches, scan.offset, scan.limit));
@@ -103,7 +100,6 @@ impl Ordering {
         }
         let mut reservation = Reservation::of(plan.pool().cloned());
         if shards.len() > 1 {
-            // They are joined, and then put in order.
             reservation.grow(shards.iter().map(|shard| 2 * shard.reservation.bytes()).sum())?;
         }
         let pieces: Vec<_> = shards.iter().map(|shard| shard.columns.clone()).collect();
@@ -117,7 +113,6 @@ impl Ordering {
     }
 }
 
-/// The groups that were first met in `slots`, in that order.
 fn in_first_order(
     scan: &SelectPlan,
     plan: &GroupPlan,
@@ -125,7 +120,6 @@ fn in_first_order(
     slots: &Range<usize>,
 ) -> Result<Batch, ExecError> {
     let fail = |error| ExecError::of("group by", error);
-    // Groups of a shard come in the order of slots.
     let of_shard = |shard: &Shard| {
         let before = |slot: usize| shard.firsts.partition_point(|&first| slot_of(first) < slot);
         before(slots.start)..before(slots.end)
@@ -168,7 +162,7 @@ fn in_first_order(
     };
     let columns: Result<Vec<_>, ExecError> = (0..plan.output().width()).map(column).collect();
     let batch = plan.output().batch(scan, columns?)?;
-    // The strings of views are still the shards'.
+    // The shards still own the strings of views.
     reservation.resize(copies_bytes(batch.columns()).map_err(fail)?)?;
     Ok((batch, reservation))
 }

@@ -1,4 +1,4 @@
-//! The phases of a scan, each with what it holds.
+//! The phases of a scan.
 //!
 //! ```text
 //!   Scanning ──► Merging ──► Ordering ──► Ended (given out)
@@ -6,9 +6,9 @@
 //!      └────────────┴───────────┴───────► Ended (given up, cancelled, failed)
 //! ```
 //!
-//! Rows go from scanning to the end at once. A phase that ends drops what it held, so memory is
-//! free again. The next phase is made, and the last one freed, without the lock of the phase: a
-//! slot or a caller that gives the query up waits for neither.
+//! A scan of rows ends right after scanning. A phase that ends frees its memory. The next phase is
+//! made, and the last one freed, without the phase's lock, so slots and a caller that gives up
+//! never wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::sync::{Arc, Mutex};
@@ -23,19 +23,19 @@ use crate::error::ExecError;
 use crate::group_by::SlotGroups;
 use crate::table::Fetched;
 
-/// Where a scan is.
+/// The phase of a scan.
 pub(super) enum Phase {
     /// Slots run.
     Scanning(Arc<Scanning>),
-    /// All slots have run. Ranges of partitions are merged.
+    /// Ranges of partitions are merged.
     Merging(Arc<Merging>),
-    /// All ranges are merged. Batches are put in order.
+    /// Batches are put in order.
     Ordering(Arc<Merging>, Arc<Ordering>),
-    /// Nothing is held any more.
+    /// The scan holds nothing.
     Ended(End),
 }
 
-/// Why nothing is held any more.
+/// Why a scan ended.
 #[derive(Clone, Debug)]
 pub(super) enum End {
     GivenOut,
@@ -70,7 +70,7 @@ impl Phase {
         }))
     }
 
-    /// What slots read and leave, while they run.
+    /// The scanning phase, while slots run.
     pub(super) fn scanning(&self) -> Option<Arc<Scanning>> {
         match self {
             Self::Scanning(scanning) => Some(Arc::clone(scanning)),
@@ -78,8 +78,8 @@ impl Phase {
         }
     }
 
-    /// Ends the scan, unless it has ended: the first end tells why, and a result that is being made
-    /// has taken what it needs. Gives the phase, to be [freed](Self::free) when the lock is.
+    /// Ends the scan; the first end keeps its reason. Returns the old phase, to be
+    /// [freed](Self::free) without the lock.
     pub(super) fn end(&mut self, end: End) -> Option<Self> {
         match self {
             Self::Ended(_) => None,
@@ -87,7 +87,7 @@ impl Phase {
         }
     }
 
-    /// Frees what a phase that has ended holds, but for what a running slot has at hand.
+    /// Frees an ended phase, except memory in use by a running slot.
     pub(super) fn free(self, plan: &CompiledScan) {
         match self {
             Self::Scanning(scanning) => scanning.clear(),
@@ -103,7 +103,7 @@ impl Phase {
         }
     }
 
-    /// Takes the phase out, to make the result of it; from now on the result counts as given out.
+    /// Takes the phase to make the result, once.
     pub(super) fn take(&mut self) -> Result<Self, StepError> {
         match self {
             Self::Ended(end) => Err(end.error()),
@@ -112,21 +112,20 @@ impl Phase {
     }
 }
 
-/// What a slot leaves in its cell.
+/// The outcome in a slot's cell.
 pub(super) type SlotOutcome = Result<Collected, ExecError>;
 
-/// What slots read and leave.
+/// The input and output of slots.
 pub(super) struct Scanning {
-    /// What was fetched for a slot that has not run yet; empty if the table is not a stored one.
+    /// Fetched bytes per slot; empty if the table is not stored.
     inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
     cells: Vec<Mutex<Option<SlotOutcome>>>,
-    /// How far results are complete, where a limit allows to stop early.
     complete: Mutex<Complete>,
-    /// Slots from here on cannot add to the result.
+    /// This slot and later ones cannot add to the result.
     enough_before: AtomicUsize,
 }
 
-/// The slots from the first on that have ended, and the rows they gave.
+/// The ended slots before the first unfinished one.
 #[derive(Debug, Default)]
 struct Complete {
     slots: usize,
@@ -134,12 +133,12 @@ struct Complete {
 }
 
 impl Scanning {
-    /// Keeps for `slot` what was read.
+    /// Keeps the fetched bytes of `slot`.
     pub(super) fn put_input(&self, slot: usize, input: Result<Fetched, ExecError>) {
         *lock(&self.inputs[slot]) = Some(input);
     }
 
-    /// What was read for `slot`, if anything.
+    /// The fetched bytes of `slot`, if any.
     pub(super) fn take_input(&self, slot: usize) -> Result<Option<Fetched>, ExecError> {
         match self.inputs.get(slot) {
             Some(input) => lock(input).take().transpose(),
@@ -147,24 +146,23 @@ impl Scanning {
         }
     }
 
-    /// Leaves what a slot produced.
+    /// Keeps the outcome of a slot.
     pub(super) fn leave(&self, slot: usize, outcome: SlotOutcome) {
         *lock(&self.cells[slot]) = Some(outcome);
     }
 
-    /// Whether enough is there before `slot`.
+    /// Whether slots before `slot` have enough rows.
     pub(super) fn is_enough_before(&self, slot: usize) -> bool {
         // Ordering: Relaxed, see `note_complete`.
         slot >= self.enough_before.load(Atomic::Relaxed)
     }
 
-    /// Notes from which slot on there is enough, after a slot has ended.
+    /// After a slot, notes whether later slots are needed.
     pub(super) fn note_complete(&self, needed: usize) {
         let mut complete = lock(&self.complete);
         while complete.rows < needed && complete.slots < self.cells.len() {
             let rows = match &*lock(&self.cells[complete.slots]) {
                 Some(Ok(collected)) => collected.rows(),
-                // The first failure decides the result just as well.
                 Some(Err(_)) => needed,
                 None => return,
             };
@@ -176,7 +174,7 @@ impl Scanning {
         self.enough_before.store(complete.slots, Atomic::Relaxed);
     }
 
-    /// What the slots left, in their order.
+    /// The slots' outcomes, in slot order.
     pub(super) fn take_cells(&self, plan: &CompiledScan) -> Result<Vec<Collected>, StepError> {
         let mut slots = Vec::with_capacity(self.cells.len());
         let mut rows = 0usize;
@@ -184,7 +182,7 @@ impl Scanning {
             if plan.stops_early() && rows >= plan.scan.rows_needed() {
                 break;
             }
-            // Only behind the last row that is needed are there empty cells.
+            // Empty cells are only behind the last needed row.
             let outcome = lock(cell).take();
             let collected = outcome.ok_or("a part of the scan has not run, or was merged before")??;
             rows = rows.saturating_add(collected.rows());
@@ -197,7 +195,7 @@ impl Scanning {
     pub(super) fn merging(&self, plan: &CompiledScan) -> Result<Merging, StepError> {
         let cells = self.take_cells(plan)?;
         let mut slots: Vec<SlotGroups> = cells.into_iter().filter_map(Collected::into_groups).collect();
-        // Behind the slots: only what has its order is added in it.
+        // Shared tables come last: their sums need no order.
         slots.extend(plan.groups().group_by().hand_over().take_all());
         Ok(Merging::new(slots))
     }

@@ -1,8 +1,8 @@
-//! The output of rows: expressions of what the filter lets through, in input order or sorted.
+//! The output of rows that pass the filter, in input order or sorted.
 //!
 //! With an order, a slot sorts its rows and keeps what the limit needs, and
-//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. Without one, chunks are
-//! given out as they are: columns of which no row was dropped are slices.
+//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. Without one, chunks
+//! without dropped rows give slices.
 
 use std::mem;
 use std::sync::Arc;
@@ -24,7 +24,6 @@ use crate::plan::{SelectPlan, SortKey};
 pub(super) struct RowPlan {
     columns: Vec<Expr>,
     order: Vec<SortKey>,
-    /// Rows that any slot can add to the result.
     needed: usize,
     pool: Option<Arc<MemoryPool>>,
 }
@@ -44,13 +43,13 @@ impl RowPlan {
         }
     }
 
-    /// What it costs to give a row out, by the estimate that orders filters.
+    /// The estimated cost per output row.
     pub(super) fn cost_per_row(&self) -> f64 {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns.iter().chain(keys).map(cost_per_row).sum()
     }
 
-    /// The rows of a morsel's chunks.
+    /// Collects the rows of a morsel's chunks.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         filter: &FilterPlan,
@@ -59,8 +58,7 @@ impl RowPlan {
     ) -> Result<SlotRows, ExecError> {
         let mut slot = SlotRows::new(self.pool.as_ref());
         for chunk in chunks {
-            // Sorted, the last row can be the first; unsorted, what is behind the last row that is
-            // needed is not.
+            // A sort can put the last row first.
             if self.order.is_empty() && slot.rows >= self.needed {
                 break;
             }
@@ -91,21 +89,20 @@ impl RowPlan {
         Ok(slot)
     }
 
-    /// What giving a row out allocates; where `all` rows of a chunk are given out, columns are
-    /// slices.
+    /// Columns are slices if `all` rows of a chunk are output.
     fn row_bytes(&self, all: bool) -> usize {
         let exprs = self.columns.iter().chain(self.order.iter().map(SortKey::expr));
         let made = exprs.filter(|expr| !all || expr.as_column().is_none());
         made.map(|expr| width(expr.data_type()) + 1).sum()
     }
 
-    /// The result from what the slots collected, given in slot order.
+    /// The result of the slots' rows, given in slot order.
     pub(super) fn finish(
         &self,
         scan: &SelectPlan,
         slots: impl Iterator<Item = SlotRows>,
     ) -> Result<Vec<RecordBatch>, ExecError> {
-        // The result is its owner's: nothing is reserved for it any more.
+        // The result's owner accounts for its bytes.
         let mut reservation = Reservation::of(self.pool.clone());
         let mut pieces: Vec<Vec<ArrayRef>> = Vec::new();
         for slot in slots {
@@ -121,7 +118,7 @@ impl RowPlan {
         Ok(slice(batches?, scan.offset, scan.limit))
     }
 
-    /// The output columns, and behind them maybe the order's keys, as a batch of the result.
+    /// The output columns as a batch; `columns` may end with the order's keys.
     pub(super) fn batch(
         &self,
         scan: &SelectPlan,
@@ -144,7 +141,7 @@ impl RowPlan {
         self.columns.len()
     }
 
-    /// Rows that can be in the result.
+    /// Rows that the result can need.
     pub(super) fn needed(&self) -> usize {
         self.needed
     }
@@ -159,8 +156,7 @@ impl RowPlan {
             .collect()
     }
 
-    /// The rows of the pieces in order, as many as can be in the result; `reservation` is for the
-    /// pieces, and then for them.
+    /// `reservation` covers the pieces, then the sorted rows.
     fn sort(
         &self,
         pieces: Vec<Vec<ArrayRef>>,
@@ -191,12 +187,11 @@ impl RowPlan {
     }
 }
 
-/// Gives back what is reserved beyond what these columns keep.
 fn settle(reservation: &mut Reservation, columns: &[ArrayRef]) -> Result<(), MemoryExceeded> {
     reservation.resize(reservation.bytes().min(RetainedSize::by(columns, &[]).own))
 }
 
-/// Pieces of the same columns, one after another.
+/// Concatenates pieces of the same columns.
 pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowError> {
     if let [piece] = pieces {
         return Ok(piece.clone());
@@ -209,7 +204,7 @@ pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowErr
     (0..columns).map(column).collect()
 }
 
-/// Rows `offset .. offset + limit` of the batches, without empty ones.
+/// Rows `offset .. offset + limit`, without empty batches.
 pub(super) fn slice(batches: Vec<RecordBatch>, offset: usize, limit: Option<usize>) -> Vec<RecordBatch> {
     let mut skip = offset;
     let mut left = limit.unwrap_or(usize::MAX);

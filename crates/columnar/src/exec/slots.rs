@@ -7,32 +7,31 @@
 //! ```
 //!
 //! A worker leaves a job only at the end of a slot, so a slot should take less than a millisecond.
-//! Where opening a morsel costs nothing, a query that is dear by the row runs a morsel in several
-//! slots. A morsel that has to be decoded stays whole: each of its slots would decode it again.
+//! A query that is costly per row cuts morsels into several slots. An encoded morsel stays whole:
+//! each slot would decode it again.
 //!
-//! The query and the table alone decide the cut, so no result depends on threads. More slots than
-//! needed cost time: the groups of each are merged.
+//! Only the query and the table decide the cut, so no result depends on threads. Extra slots cost
+//! time, because each slot's groups are merged.
 
 use std::ops::Range;
 
 use super::morsel::CHUNK_ROWS;
 use crate::table::TableSource;
 
-/// What a slot may cost by the estimate of a row, whose unit is a comparison of two integers: about
-/// 0.6 ns in Q1 of TPC-H.
+/// Cost units of a slot at most; one compares two integers, in about 0.6 ns in Q1 of TPC-H.
 const SLOT_COST: f64 = 1_000_000.0;
 
 /// The rows of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SlotRange {
-    /// The morsel that they are in.
+    /// The morsel of the rows.
     pub(super) morsel: usize,
-    /// Which of its rows.
+    /// The rows within the morsel.
     pub(super) rows: Range<usize>,
 }
 
-/// The slots over `table`, in the order of their rows, for a query that reads the columns
-/// `projection` and costs `cost_per_row`.
+/// The slots over `table` in row order, for a query that reads `projection` and costs
+/// `cost_per_row`.
 pub(super) fn cut(table: &dyn TableSource, projection: &[usize], cost_per_row: f64) -> Vec<SlotRange> {
     let rows_max = if table.is_loaded(projection) {
         let chunks = SLOT_COST / cost_per_row.max(1.0) / CHUNK_ROWS as f64;
@@ -42,8 +41,7 @@ pub(super) fn cut(table: &dyn TableSource, projection: &[usize], cost_per_row: f
     };
     let slots = (0..table.morsels()).flat_map(|morsel| {
         let rows = table.rows(morsel);
-        // A morsel without rows is a slot as well: a reader may find out only then that it is
-        // broken.
+        // A morsel without rows has a slot too: its reader may find it broken.
         let starts = (0..rows.max(1)).step_by(rows_max);
         starts.map(move |start| SlotRange {
             morsel,
@@ -69,7 +67,6 @@ mod tests {
         MemoryTable::try_new("t", batch.schema(), [batch]).unwrap()
     }
 
-    /// The same, but it would have to be decoded.
     #[derive(Debug)]
     struct Encoded(MemoryTable);
 

@@ -1,4 +1,4 @@
-//! ORDER BY: rows by several keys, ties in the order they came.
+//! ORDER BY: rows by several keys, ties in input order.
 
 use std::sync::Arc;
 
@@ -10,9 +10,8 @@ use crate::expr::canonical_floats;
 use crate::memory::{MemoryPool, Reservation, encoded_bytes};
 use crate::plan::SortKey;
 
-/// The first `limit` rows in the order of `keys`, whose values are `values`: row numbers. Among
-/// equals the order is that of `ties`, one value per row, or else that of the rows. What it takes
-/// meanwhile is reserved from `pool`.
+/// The first `limit` row numbers by `keys`, whose values are `values`. Equal rows follow `ties`,
+/// one value per row, or else their input order. Working memory is reserved from `pool`.
 pub(super) fn sorted_rows(
     keys: &[SortKey],
     values: &[ArrayRef],
@@ -22,7 +21,7 @@ pub(super) fn sorted_rows(
 ) -> Result<UInt32Array, ArrowError> {
     let mut reservation = Reservation::of(pool.cloned());
     let rows = values.first().map_or(0, |values| values.len());
-    // Merging sorted runs takes half of the order once more.
+    // A merge of runs takes half of the order again.
     reservation.grow(encoded_bytes(values) + rows * (size_of::<u32>() + size_of::<u32>() / 2))?;
     let field = |key: &SortKey| SortField::new_with_options(key.expr().data_type().clone(), key.options());
     let converter = RowConverter::new(keys.iter().map(field).collect())?;
@@ -42,7 +41,7 @@ pub(super) fn sorted_rows(
         }
         order.truncate(limit);
     }
-    // No two rows are equal; and rows that come in sorted runs are merged, not sorted.
+    // No two rows are equal. This sort merges sorted runs.
     order.sort_by(compare);
     Ok(UInt32Array::from(order))
 }

@@ -1,4 +1,4 @@
-//! A scan as a stage of a pipeline job: a slot per morsel or part of one.
+//! A scan as a stage of a pipeline job: each morsel, or part of one, has a slot.
 
 use std::fmt;
 use std::mem;
@@ -21,7 +21,7 @@ use crate::memory::Reservation;
 use crate::plan::{SelectPlan, write_plan};
 use crate::table::{Fetched, StoredTable};
 
-/// The rows a query gives out.
+/// The rows of a query's result.
 #[derive(Clone, Debug)]
 pub struct ScanResult {
     /// The columns. Names may repeat, as in SQL.
@@ -30,8 +30,8 @@ pub struct ScanResult {
     pub batches: Vec<RecordBatch>,
 }
 
-/// A [`SelectPlan`] that runs once. [`merge`](Self::merge) makes the result of what the slots left,
-/// as the job's output.
+/// A [`SelectPlan`] that runs once. [`merge`](Self::merge) makes the job's output of what the slots
+/// left.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,18 +55,16 @@ pub struct ScanResult {
 pub struct ScanStage {
     pub(super) plan: CompiledScan,
     phase: Mutex<Phase>,
-    /// Held by the one caller that makes the next phase.
+    /// Held while a caller makes the next phase.
     next: Mutex<()>,
     measured: Measured,
-    /// What is reserved for fetched bytes. Rows of the result may keep some of them.
+    /// Rows of the result may keep some of these reservations.
     fetched: Mutex<Vec<Weak<Mutex<Reservation>>>>,
 }
 
-/// Numbers for people.
 #[derive(Default)]
 struct Measured {
     skipped_morsels: AtomicUsize,
-    /// How the merging was cut.
     merging: OnceLock<String>,
 }
 
@@ -88,19 +86,18 @@ impl ScanStage {
         self.plan.scan.schema()
     }
 
-    /// The result, merged in the slots' order: once, when every slot has run, so best as the job's
+    /// Merges the result in slot order. Call it once, after all slots, best as the job's
     /// [output](pipeline_exec::JobBuilder::output).
     ///
     /// # Errors
     ///
-    /// What the first slot failed with that matters, and that there is no result when slots have
-    /// not run, left off because the job was cancelled, or were merged before.
+    /// When a needed slot failed or has not run, after a cancellation, and on a second call.
     pub fn merge(&self) -> Result<ScanResult, StepError> {
         let phase = lock(&self.phase).take()?;
         let batches = self.batches(&phase);
         phase.free(&self.plan);
         let batches = batches?;
-        // The result is its owner's, with all that it keeps.
+        // The result's owner accounts for the bytes it keeps.
         for reservation in mem::take(&mut *lock(&self.fetched)) {
             if let Some(reservation) = reservation.upgrade() {
                 drop(mem::take(&mut *lock(&reservation)));
@@ -112,7 +109,7 @@ impl ScanStage {
         })
     }
 
-    /// The batches of the result. What following stages have not done is done here.
+    /// This call does the following stages' remaining work.
     fn batches(&self, phase: &Phase) -> Result<Vec<RecordBatch>, StepError> {
         let scan = &self.plan.scan;
         let plan = match &self.plan.output {
@@ -138,14 +135,14 @@ impl ScanStage {
         })
     }
 
-    /// The groups of all slots, to be merged. The first call ends the scanning.
+    /// The groups of all slots. The first call ends the scanning.
     pub(super) fn merging(&self) -> Result<Arc<Merging>, StepError> {
         let _one = lock(&self.next);
         self.merging_by_one()
     }
 
-    /// The batches of the result. The first call ends the merging, and fails before all ranges of
-    /// partitions are merged.
+    /// The batches of the result. The first call ends the merging, and fails while ranges are
+    /// unmerged.
     pub(super) fn ordering(&self) -> Result<Arc<GroupOrdering>, StepError> {
         let _one = lock(&self.next);
         if let Phase::Ordering(_, ordering) = &*lock(&self.phase) {
@@ -170,7 +167,6 @@ impl ScanStage {
         Ok(merging)
     }
 
-    /// Goes on to `next`, unless the scan has ended while it was made.
     fn enter(&self, next: Phase) -> Result<(), StepError> {
         let mut phase = lock(&self.phase);
         if let Phase::Ended(end) = &*phase {
@@ -182,7 +178,6 @@ impl ScanStage {
         Ok(())
     }
 
-    /// Ends the scan, whatever its phase.
     fn end(&self, end: End) {
         let ended = lock(&self.phase).end(end);
         if let Some(phase) = ended {
@@ -194,7 +189,7 @@ impl ScanStage {
         self.measured.merging.get_or_init(|| merging.to_string());
     }
 
-    /// The plan with what was measured so far.
+    /// The plan with the measurements so far.
     pub fn explain(&self) -> String {
         struct Explained<'a>(&'a ScanStage);
         impl fmt::Display for Explained<'_> {
@@ -212,14 +207,14 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
-    /// Whether slots have something to be [fetched](Self::begin_fetch) before they run: the table
-    /// is a stored one, and the query reads columns of it.
+    /// Whether slots may have bytes to [fetch](Self::begin_fetch): the query reads columns of a
+    /// stored table.
     pub fn is_stored(&self) -> bool {
         self.plan.stored().is_some()
     }
 
-    /// The bytes that are [fetched](Self::begin_fetch) for `slot`: 0 if statistics let it skip its
-    /// rows, or enough is there without them.
+    /// The bytes to [fetch](Self::begin_fetch) for `slot`: 0 if statistics skip it, or earlier
+    /// slots have enough rows.
     ///
     /// # Panics
     ///
@@ -231,19 +226,18 @@ impl ScanStage {
         }
     }
 
-    /// Ends the query: what was fetched and what slots have left is freed, and nothing more is
-    /// kept.
+    /// Ends the query and frees its memory.
     pub fn give_up(&self) {
         self.end(End::GivenUp);
     }
 
-    /// Whether enough is there before `slot`: it and those behind it need not be fetched, nor run.
+    /// Whether earlier slots have enough rows, so `slot` and later ones need no run.
     pub fn is_enough_before(&self, slot: usize) -> bool {
         self.scanning()
             .is_none_or(|scanning| scanning.is_enough_before(slot))
     }
 
-    /// The number of rows that `slot` reads.
+    /// The rows that `slot` reads.
     ///
     /// # Panics
     ///
@@ -252,12 +246,12 @@ impl ScanStage {
         self.plan.slots[slot].rows.len()
     }
 
-    /// An estimate of the work: bytes of the columns that are read.
+    /// The estimated work: bytes of the columns to read.
     pub fn cost(&self) -> u64 {
         self.plan.cost()
     }
 
-    /// What has to be read for `slot`, if anything.
+    /// The stored morsel to read for `slot`, if any.
     pub(super) fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
         let morsel = self.plan.slots[slot].morsel;
         let stored = self.plan.stored()?;
@@ -265,7 +259,7 @@ impl ScanStage {
         is_needed.then_some((stored, morsel))
     }
 
-    /// Keeps for `slot` what was read, unless the scan has ended.
+    /// Keeps the bytes read for `slot`, unless the scan has ended.
     pub(super) fn keep(&self, slot: usize, input: Result<Fetched, ExecError>) {
         if let Ok(fetched) = &input {
             lock(&self.fetched).push(fetched.reservation());
@@ -287,7 +281,7 @@ impl ScanStage {
     ) -> Result<Option<Collected>, ExecError> {
         let SlotRange { morsel, rows } = self.plan.slots[slot].clone();
         if self.plan.rules_out(morsel) {
-            // Its first slot counts it.
+            // The first slot of a morsel counts it.
             if rows.start == 0 {
                 // Ordering: Relaxed. A count for people; it publishes nothing.
                 self.measured.skipped_morsels.fetch_add(1, Ordering::Relaxed);
@@ -320,15 +314,13 @@ impl ScanStage {
         Ok(Some(collected))
     }
 
-    /// Leaves what a slot produced, unless the scan has ended.
     fn leave(&self, slot: usize, outcome: Result<Collected, ExecError>) {
         if let Phase::Scanning(scanning) = &*lock(&self.phase) {
             scanning.leave(slot, outcome);
         }
     }
 
-    /// Notes that a slot left off. It is no failure of its own: the caller that ended the job knows
-    /// why, and an error here could hide the one of a later slot that did fail.
+    /// An abandoned slot is no failure: an error here could hide a later slot's.
     fn abandon(&self) {
         self.end(End::Cancelled);
     }
@@ -360,7 +352,7 @@ impl Stage for ScanStage {
         if scanning.is_enough_before(slot) {
             return Ok(());
         }
-        // A failure behind the last row that is needed is none: only `merge` can tell.
+        // Only `merge` can tell whether a failure is behind the last needed row.
         let outcome = match self.run_slot(&scanning, slot, cx) {
             Ok(Some(collected)) => Ok(collected),
             Ok(None) => {

@@ -1,12 +1,11 @@
-//! The range an integer expression can reach, so that one that fits 64 bits for every row needs no
-//! care about order.
+//! The range of an integer expression. One that fits 64 bits needs no care about order.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Int64Type};
 
 use super::node::{Arithmetic, Expr, Node};
 
-/// The smallest and largest value that `expr` can have, if it is an integer expression.
+/// The least and greatest possible value of `expr`, if it is an integer.
 pub(super) fn integer_bounds(expr: &Expr) -> Option<(i128, i128)> {
     let by_type = type_bounds(expr.data_type())?;
     let by_shape = match expr.node() {
@@ -22,7 +21,7 @@ pub(super) fn integer_bounds(expr: &Expr) -> Option<(i128, i128)> {
     Some((low.max(by_type.0), high.min(by_type.1)))
 }
 
-/// True if `left op right` stays inside 64 bits for every row.
+/// True if `left op right` fits 64 bits for every row.
 pub(super) fn fits_int64(op: Arithmetic, left: &Expr, right: &Expr) -> bool {
     arithmetic_bounds(op, left, right)
         .is_some_and(|(low, high)| low >= i128::from(i64::MIN) && high <= i128::from(i64::MAX))
@@ -30,7 +29,7 @@ pub(super) fn fits_int64(op: Arithmetic, left: &Expr, right: &Expr) -> bool {
 
 fn arithmetic_bounds(op: Arithmetic, left: &Expr, right: &Expr) -> Option<(i128, i128)> {
     let ((a, b), (c, d)) = (integer_bounds(left)?, integer_bounds(right)?);
-    // Every bound is within 64 bits, so none of these can leave 128.
+    // Bounds have 64 bits, so these fit 128.
     match op {
         Arithmetic::Add => Some((a + c, b + d)),
         Arithmetic::Subtract => Some((a - d, b - c)),
@@ -38,7 +37,7 @@ fn arithmetic_bounds(op: Arithmetic, left: &Expr, right: &Expr) -> Option<(i128,
             let corners = [a * c, a * d, b * c, b * d];
             Some((*corners.iter().min()?, *corners.iter().max()?))
         }
-        // A zero divisor is an error of its own; the quotient grows only by dividing by -1.
+        // A zero divisor is a separate error; only division by -1 enlarges the quotient.
         Arithmetic::Divide => Some((a.min(-b), b.max(-a))),
         Arithmetic::Remainder => Some((a.min(0), b.max(0))),
     }

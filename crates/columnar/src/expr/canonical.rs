@@ -1,13 +1,12 @@
-//! Floats with one zero and one NaN, so that arrow's order of them is SQL's.
+//! Floats with one zero and one NaN, so arrow's order is SQL's.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type};
 
-/// Floats with one NaN and one zero. Arrow orders floats by IEEE's total order, in which -0 is
-/// below 0 and a NaN with its sign bit set below everything; after this, that order is SQL's. Other
-/// types pass unchanged.
+/// Floats with one NaN and one zero. Arrow's total order puts -0 below 0 and a negative NaN below
+/// everything. Other types pass unchanged.
 pub(crate) fn canonical_floats(values: &ArrayRef) -> ArrayRef {
     fn canonical<T: ArrowPrimitiveType>(
         values: &ArrayRef,

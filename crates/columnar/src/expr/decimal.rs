@@ -1,27 +1,26 @@
-//! Types of exact decimal results, as SQL has them, within the 38 digits of 128 bits or the 76 of
-//! 256.
+//! Types of exact decimal results in SQL: 38 digits in 128 bits, or 76 in 256.
 //!
 //! | operation | scale | digits before the point |
 //! |---|---|---|
 //! | `a + b`, `a - b` | the larger | the larger, and one for the carry |
 //! | `a * b` | the sum | the sum |
 //!
-//! Within 38 digits no row can overflow. Past them the result stays at 38 digits with every row
-//! checked, as long as the scale leaves room for any 64-bit integer; beyond that it has 256 bits.
+//! Results within 38 digits cannot overflow. A longer result stays at 38 digits, with every row
+//! checked, if the scale leaves room for any 64-bit integer. Otherwise it has 256 bits.
 
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 
-/// Digits that a 64-bit integer, signed or not, can have.
+/// Digits of a 64-bit integer, signed or not.
 const INTEGER_DIGITS: i16 = 20;
 
-/// Digits in all and digits after the point.
+/// All digits, and digits after the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DecimalShape {
     pub(crate) precision: u8,
     pub(crate) scale: i8,
 }
 
-/// The type of a result and whether a row of it can leave the type's range.
+/// The type of a result, and whether a row can overflow it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DecimalResult {
     pub(crate) data_type: DataType,
@@ -29,8 +28,7 @@ pub(crate) struct DecimalResult {
 }
 
 impl DecimalShape {
-    /// The shape that holds every value of `data_type` exactly; `None` if it is neither an integer
-    /// nor a decimal.
+    /// The shape for every value of `data_type`; `None` if not an integer or decimal.
     pub(crate) fn of(data_type: &DataType) -> Option<Self> {
         let shape = |precision, scale| Some(Self { precision, scale });
         match data_type {
@@ -43,7 +41,7 @@ impl DecimalShape {
             | DataType::Decimal64(p, s)
             | DataType::Decimal128(p, s)
             | DataType::Decimal256(p, s) => {
-                // A negative scale counts zeros before the point; they become digits.
+                // Zeros before the point become digits.
                 if *s < 0 {
                     shape(p.saturating_add(s.unsigned_abs()), 0)
                 } else {
@@ -54,7 +52,7 @@ impl DecimalShape {
         }
     }
 
-    /// The narrowest type for values of this shape.
+    /// The narrowest type of this shape.
     pub(crate) fn data_type(self) -> DataType {
         if self.precision <= DECIMAL128_MAX_PRECISION {
             DataType::Decimal128(self.precision, self.scale)
@@ -79,14 +77,13 @@ impl DecimalShape {
         result(self.whole().max(other.whole()) + scale + 1, scale)
     }
 
-    /// The type of a product; `None` when its scale alone exceeds 76 digits.
+    /// The type of a product; `None` if its scale exceeds 76 digits.
     pub(crate) fn product(self, other: Self) -> Option<DecimalResult> {
         let scale = i16::from(self.scale) + i16::from(other.scale);
         let fits = scale <= i16::from(DECIMAL256_MAX_PRECISION);
         fits.then(|| result(i16::from(self.precision) + i16::from(other.precision), scale))
     }
 
-    /// Digits before the point.
     fn whole(self) -> i16 {
         i16::from(self.precision) - i16::from(self.scale)
     }

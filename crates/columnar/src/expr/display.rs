@@ -1,5 +1,4 @@
-//! The text of an expression, as it stands in plans and errors: SQL, with the brackets it needs and
-//! no more.
+//! The text of an expression in plans and errors: SQL with few brackets.
 
 use std::fmt;
 
@@ -18,8 +17,7 @@ impl fmt::Display for Expr {
             Node::Arithmetic { op, left, right } => {
                 write_operand(f, left, self.precedence())?;
                 write!(f, " {op} ")?;
-                // `a - (b - c)`: the right side of an operator of the same strength keeps its
-                // brackets.
+                // `a - (b - c)` keeps its brackets.
                 write_operand(f, right, self.precedence() + 1)
             }
             Node::Compare { op, left, right } => {
@@ -71,8 +69,7 @@ impl fmt::Display for Expr {
 }
 
 impl Expr {
-    /// The text as it can stand beside any operator: in brackets unless it is a name, a constant or
-    /// a function.
+    /// The text beside an operator: in brackets unless a name, constant or function.
     pub(crate) fn as_operand(&self) -> String {
         if self.precedence() < 9 {
             format!("({self})")
@@ -81,7 +78,7 @@ impl Expr {
         }
     }
 
-    /// How strongly the outermost operator binds; higher is stronger.
+    /// Higher binds stronger.
     fn precedence(&self) -> u8 {
         match self.node() {
             Node::Or(..) => 1,

@@ -1,8 +1,7 @@
-//! Evaluation of an expression over the rows of a [`ColumnSource`], with arrow's kernels.
+//! Evaluation of an expression over a [`ColumnSource`].
 //!
-//! A constant stays one value until a kernel takes it as a scalar; only a result is spread over the
-//! rows. The kernels skip NULL operands, so a row with a NULL never overflows and never divides by
-//! zero.
+//! A constant stays one value as long as possible. Arrow's kernels skip NULL operands, so a row
+//! with a NULL never overflows or divides by zero.
 
 mod arithmetic;
 mod decimal;
@@ -36,7 +35,7 @@ impl Expr {
         Ok(self.evaluate(source)?.as_boolean().clone())
     }
 
-    /// The one value of an expression of literals.
+    /// The value of an expression of literals.
     pub(super) fn evaluate_constant(&self) -> Result<ArrayRef, ExecError> {
         self.evaluate(&OneRow)
     }
@@ -98,7 +97,6 @@ impl Expr {
     }
 }
 
-/// A source for expressions that read no column.
 struct OneRow;
 
 impl ColumnSource for OneRow {
@@ -115,8 +113,7 @@ fn boolean_rows(values: BooleanArray) -> Value {
     Value::Rows(Arc::new(values))
 }
 
-/// The left side first: a right side that can fail sees only the rows that the left one leaves
-/// open.
+/// A right side that can fail sees only the rows undecided by the left.
 fn connect(
     connective: logic::Connective,
     left: &Expr,

@@ -1,4 +1,4 @@
-//! What an expression is: a tree of typed nodes.
+//! A tree of typed nodes.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,7 +37,7 @@ pub enum Arithmetic {
     Subtract,
     /// Multiplication.
     Multiply,
-    /// Division. Of integers: truncated toward zero. Of decimals: a double.
+    /// Division. Integers truncate toward zero. Decimals give a double.
     Divide,
     /// The remainder of a truncated division.
     Remainder,
@@ -61,7 +61,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The comparison that holds for `(b, a)` exactly if this one holds for `(a, b)`.
+    /// The same comparison with swapped operands.
     #[must_use]
     pub fn swapped(self) -> Self {
         match self {
@@ -74,7 +74,7 @@ impl Comparison {
     }
 }
 
-/// The shape of an expression. Children of a node have the types its evaluation expects.
+/// A node's children have the types its evaluation expects.
 pub(crate) enum Node {
     Column {
         index: usize,
@@ -82,8 +82,7 @@ pub(crate) enum Node {
     },
     /// An array of one value.
     Literal(ArrayRef),
-    /// A conversion to the expression's type, inserted by a constructor. It keeps the order of
-    /// values and has no text.
+    /// A conversion inserted by a constructor. It keeps the values' order and has no text.
     Cast(Expr),
     Arithmetic {
         op: Arithmetic,
@@ -133,13 +132,13 @@ impl Expr {
         &self.data_type
     }
 
-    /// True if evaluation of a row can be an error: such an expression is evaluated only for rows
-    /// that the query's text leads to it.
+    /// Whether a row can raise an error. Such an expression is evaluated only for rows that reach
+    /// it in the query's text.
     pub fn can_fail(&self) -> bool {
         self.fallible
     }
 
-    /// The one value of a literal, as an array of length 1.
+    /// The value of a literal, as an array of length 1.
     pub fn literal_value(&self) -> Option<&ArrayRef> {
         match self.node() {
             Node::Literal(value) => Some(value),
@@ -147,7 +146,7 @@ impl Expr {
         }
     }
 
-    /// The index of the column that this expression is, if it is nothing more.
+    /// The column's index, if this is just a column.
     pub fn as_column(&self) -> Option<usize> {
         match self.node() {
             Node::Column { index, .. } => Some(*index),
@@ -170,7 +169,7 @@ impl Expr {
         columns
     }
 
-    /// Splits a conjunction at its top into its parts, in the order they are written.
+    /// Splits the top conjunction into its parts, in order.
     pub fn conjuncts(self) -> Vec<Expr> {
         let mut parts = Vec::new();
         self.push_conjuncts(&mut parts);

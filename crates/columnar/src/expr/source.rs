@@ -8,16 +8,16 @@ use arrow::compute::{FilterBuilder, FilterPredicate};
 
 use crate::error::ExecError;
 
-/// Rows whose columns can be asked for, one by one.
+/// Rows with columns on request.
 pub(crate) trait ColumnSource {
     /// The number of rows.
     fn rows(&self) -> usize;
 
-    /// All rows of the column at `index`. Asking again is cheap.
+    /// All rows of the column at `index`. A repeated call is cheap.
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError>;
 }
 
-/// The rows of another source that a filter lets through.
+/// The rows of a source that pass a filter.
 pub(crate) struct Filtered<'a> {
     source: &'a dyn ColumnSource,
     predicate: FilterPredicate,

@@ -1,4 +1,4 @@
-//! Families of types, the type in which two operands meet, and conversions that never lose a value.
+//! Families of types, common types of two operands, and lossless conversions.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 
 use super::decimal::DecimalShape;
 
-/// What family of values a type belongs to.
+/// The family of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Null,
@@ -63,7 +63,7 @@ impl Family {
     }
 }
 
-/// The type of the values themselves: a dictionary's values, otherwise the type.
+/// The type of a dictionary's values, otherwise the type.
 pub(crate) fn value_type(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => values,
@@ -71,7 +71,7 @@ pub(crate) fn value_type(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The type in which values of both types can be compared, if there is one.
+/// The type in which values of both types compare, if any.
 pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
     let (left, right) = (value_type(left), value_type(right));
     if left == right {
@@ -102,7 +102,7 @@ pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
     }
 }
 
-/// Converts values; one that does not fit is an error, never NULL and never wrapped.
+/// Converts values. A value that does not fit is an error.
 pub(super) fn cast_checked(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, arrow::error::ArrowError> {
     if let (DataType::Date32, DataType::Timestamp(unit, zone)) = (values.data_type(), to) {
         return date_to_timestamp(values, *unit, zone.clone());
@@ -117,7 +117,7 @@ pub(super) fn cast_checked(values: &ArrayRef, to: &DataType) -> Result<ArrayRef,
     )
 }
 
-/// Arrow multiplies days without looking; a date past the year 2262 has no nanoseconds.
+/// Arrow multiplies days unchecked; a date past 2262 has no nanoseconds.
 fn date_to_timestamp(
     values: &ArrayRef,
     unit: TimeUnit,
@@ -162,7 +162,7 @@ fn timestamp_of(data_type: &DataType) -> Option<DataType> {
 fn common_timestamp(left: &DataType, right: &DataType) -> Option<DataType> {
     let (left, right) = (timestamp_of(left)?, timestamp_of(right)?);
     match (left, right) {
-        // A moment and a wall-clock time have no common meaning.
+        // A moment and a wall-clock time do not compare.
         (DataType::Timestamp(_, a), DataType::Timestamp(_, b)) if a.is_some() != b.is_some() => None,
         (DataType::Timestamp(a, zone), DataType::Timestamp(b, _)) => {
             Some(DataType::Timestamp(a.max(b), zone))

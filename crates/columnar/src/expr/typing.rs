@@ -1,5 +1,4 @@
-//! The constructors: each checks its operands' types, inserts the conversions, and folds what is
-//! constant.
+//! Constructors that check operand types, insert conversions and fold constants.
 
 use std::sync::Arc;
 
@@ -24,11 +23,11 @@ impl Expr {
         Self::new(node, field.data_type().clone(), false)
     }
 
-    /// A constant: the one value of `value`.
+    /// The constant `value`.
     ///
     /// # Panics
     ///
-    /// When `value` does not have length 1.
+    /// When `value` has not length 1.
     pub fn literal(value: ArrayRef) -> Self {
         assert_eq!(value.len(), 1, "a literal is one value");
         let data_type = value.data_type().clone();
@@ -50,16 +49,16 @@ impl Expr {
         Self::literal(Arc::new(BooleanArray::from(vec![value])))
     }
 
-    /// NULL, of no type yet: it takes the type of what it meets.
+    /// An untyped NULL. It takes the type of the other operand.
     pub fn null() -> Self {
         Self::literal(new_null_array(&DataType::Null, 1))
     }
 
     /// `left op right`.
     ///
-    /// Integers compute as `Int64`, decimals exactly, an integer beside a decimal as a decimal,
-    /// anything beside a float and every division of decimals as `Float64`. A date takes an
-    /// interval of months and days or a number of days; two dates are a number of days apart.
+    /// Integers compute as `Int64`. Decimals are exact, also beside an integer. A float operand or
+    /// a division of decimals gives `Float64`. A date takes an interval of months and days, or a
+    /// number of days. The difference of two dates is in days.
     ///
     /// # Errors
     ///
@@ -139,12 +138,12 @@ impl Expr {
 
     /// `left op right`, NULL when either is.
     ///
-    /// A text literal beside a value of another type is read as that type. Floats compare so that
-    /// NaN equals NaN and is greater than everything else, and -0 equals 0.
+    /// A text literal takes the type of the other operand. NaN is the greatest float and equals
+    /// NaN, and -0 equals 0.
     ///
     /// # Errors
     ///
-    /// When the types cannot be compared, or a literal is not a value of the type it meets.
+    /// When the types do not compare, or a literal is no value of the other type.
     pub fn compare(op: Comparison, left: Expr, right: Expr) -> Result<Expr, TypeError> {
         let mismatch = TypeError {
             expression: format!("{left} {op} {right}"),
@@ -169,8 +168,7 @@ impl Expr {
         Self::and(from, to)
     }
 
-    /// `left and right`. Where `right` can fail it is evaluated only for rows whose `left` is not
-    /// false.
+    /// `left and right`. A `right` that can fail is evaluated only where `left` is not false.
     ///
     /// # Errors
     ///
@@ -180,8 +178,8 @@ impl Expr {
         Ok(Self::new(Node::And(left, right), DataType::Boolean, false).folded())
     }
 
-    /// `parts[0] and parts[1] and ...`, true without parts. A long chain is shallow, so that no
-    /// stack is too small for it.
+    /// `parts[0] and parts[1] and ...`, true without parts. A long chain does not exhaust the
+    /// stack.
     ///
     /// # Errors
     ///
@@ -190,8 +188,7 @@ impl Expr {
         Ok(balanced(parts, Self::and)?.unwrap_or_else(|| Self::boolean(true)))
     }
 
-    /// `parts[0] or parts[1] or ...`, false without parts. A long chain is shallow, so that no
-    /// stack is too small for it.
+    /// `parts[0] or parts[1] or ...`, false without parts. A long chain does not exhaust the stack.
     ///
     /// # Errors
     ///
@@ -200,8 +197,7 @@ impl Expr {
         Ok(balanced(parts, Self::or)?.unwrap_or_else(|| Self::boolean(false)))
     }
 
-    /// `left or right`. Where `right` can fail it is evaluated only for rows whose `left` is not
-    /// true.
+    /// `left or right`. A `right` that can fail is evaluated only where `left` is not true.
     ///
     /// # Errors
     ///
@@ -225,7 +221,7 @@ impl Expr {
         Ok(Self::new(Node::Not(value), DataType::Boolean, false).folded())
     }
 
-    /// `value is null`; never NULL itself.
+    /// `value is null`; never NULL.
     pub fn is_null(value: Expr) -> Expr {
         Self::new(
             Node::IsNull {
@@ -238,13 +234,12 @@ impl Expr {
         .folded()
     }
 
-    /// `value is not null`; never NULL itself.
+    /// `value is not null`; never NULL.
     pub fn is_not_null(value: Expr) -> Expr {
         Self::new(Node::IsNull { value, negated: true }, DataType::Boolean, false).folded()
     }
 
-    /// `value in (list)`: true if one is equal, else NULL if the value or one of the list is NULL,
-    /// else false.
+    /// `value in (list)`: true if an item is equal, else NULL if the value or an item is NULL.
     ///
     /// # Errors
     ///
@@ -257,12 +252,11 @@ impl Expr {
         if let Some(set) = as_set(&value, &comparisons) {
             return Ok(set);
         }
-        // SQL's grammar has no empty list; nothing is in one.
         Self::any(comparisons)
     }
 
-    /// `value like pattern`: `%` is any text, `_` any one character, `\` takes the next character
-    /// as it is.
+    /// `value like pattern`: `%` matches any text, `_` any character, `\` escapes the next
+    /// character.
     ///
     /// # Errors
     ///
@@ -294,16 +288,16 @@ impl Expr {
         Ok(Self::new(node, DataType::Boolean, false).folded())
     }
 
-    /// `value` as something to decide by: boolean, with an untyped NULL as one.
+    /// `value` as a boolean; an untyped NULL becomes one.
     ///
     /// # Errors
     ///
-    /// When the expression is of another type.
+    /// When the type is another.
     pub fn condition(value: Expr) -> Result<Expr, TypeError> {
         condition(value)
     }
 
-    /// The constant of type `to` that is written as `text`.
+    /// Reads `text` as a constant of type `to`.
     ///
     /// # Errors
     ///
@@ -312,15 +306,13 @@ impl Expr {
         read_text(Self::text(text), to)
     }
 
-    /// The same values in the plain type that group keys and order are built from: a dictionary as
-    /// its values.
+    /// The expression in the type for group keys and order: a dictionary becomes its values.
     pub(crate) fn plain(self) -> Result<Expr, TypeError> {
         let to = value_type(self.data_type()).clone();
         implicit_cast(self, &to)
     }
 
-    /// The same values as `Int64`, decimal or `Float64`, the types that sums are built from; `None`
-    /// if not a number.
+    /// The expression as `Int64`, decimal or `Float64`; `None` if not a number.
     pub(crate) fn summable(self) -> Option<Expr> {
         let to = match Family::of(self.data_type()) {
             Family::Integer | Family::Null => DataType::Int64,
@@ -339,7 +331,6 @@ impl Expr {
         !matches!(Family::of(self.data_type()), Family::Opaque | Family::Interval)
     }
 
-    /// The literal this expression is, if its operands are all literals and it has a value.
     fn folded(self) -> Expr {
         let mut constant = true;
         self.node()
@@ -347,7 +338,7 @@ impl Expr {
         if !constant {
             return self;
         }
-        // What fails (1 / 0) must fail only if a row gets there.
+        // A failing constant (1 / 0) must fail only if a row evaluates it.
         match self.evaluate_constant() {
             Ok(value) => Self::literal(value),
             Err(_) => self,
@@ -382,7 +373,7 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
     let result = match op {
         Arithmetic::Add | Arithmetic::Subtract => a.sum(b),
         Arithmetic::Multiply => a.product(b).ok_or(too_fine)?,
-        // The rest is not larger than either operand, in the common scale.
+        // The remainder does not exceed either operand.
         Arithmetic::Divide | Arithmetic::Remainder => DecimalResult {
             data_type: a.common(b).data_type(),
             checked: true,
@@ -393,8 +384,7 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
         DataType::Decimal128(p, s) if wide => DataType::Decimal256(p, s),
         data_type => data_type,
     };
-    // A wide operand can meet a result narrowed to 38 digits only when the scale leaves room; then
-    // compute wide.
+    // A wide operand needs wide computation even for a result of 38 digits.
     let wide_operand = [a, b]
         .iter()
         .any(|shape| matches!(shape.data_type(), DataType::Decimal256(..)));
@@ -410,7 +400,7 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
     Ok(Expr::new(Node::Arithmetic { op, left, right }, data_type, result.checked).folded())
 }
 
-/// The shape of a decimal operand; an integer literal has only the digits it is written with.
+/// An integer literal has only its written digits.
 fn decimal_shape(expr: &Expr) -> Option<DecimalShape> {
     let by_type = DecimalShape::of(expr.data_type())?;
     match (expr.literal_value(), integer_bounds(expr)) {
@@ -430,7 +420,6 @@ fn decimal_shape(expr: &Expr) -> Option<DecimalShape> {
     }
 }
 
-/// A date as its number of days.
 fn days(date: Expr) -> Result<Expr, TypeError> {
     implicit_cast(implicit_cast(date, &DataType::Int32)?, &DataType::Int64)
 }
@@ -446,7 +435,6 @@ fn condition(expr: Expr) -> Result<Expr, TypeError> {
     }
 }
 
-/// Both operands in one type; `None` if there is none.
 fn comparable(left: Expr, right: Expr) -> Result<Option<(Expr, Expr)>, TypeError> {
     let is_text_literal =
         |expr: &Expr| expr.literal_value().is_some() && Family::of(expr.data_type()) == Family::Text;
@@ -489,8 +477,7 @@ fn comparable(left: Expr, right: Expr) -> Result<Option<(Expr, Expr)>, TypeError
     )))
 }
 
-/// A text literal read as a value of the type it meets. A number keeps the digits it is written
-/// with.
+/// A number keeps its written digits.
 fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     let to = match Family::of(meets) {
         Family::Integer => DataType::Int64,
@@ -498,7 +485,7 @@ fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     };
     let read = implicit_cast(literal.clone(), &to)?;
     let is_null = |expr: &Expr| expr.literal_value().is_some_and(|value| value.is_null(0));
-    // Arrow reads an empty text as NULL for some types; to a query it is a mistake.
+    // Arrow reads an empty text as NULL for some types.
     if is_null(&read) && !is_null(&literal) {
         return Err(TypeError {
             expression: literal.to_string(),
@@ -508,7 +495,6 @@ fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     Ok(read)
 }
 
-/// Joins the parts pair by pair. Each part still comes after those before it.
 fn balanced(
     mut parts: Vec<Expr>,
     join: fn(Expr, Expr) -> Result<Expr, TypeError>,
@@ -527,7 +513,6 @@ fn balanced(
     Ok(parts.pop())
 }
 
-/// One node for a list of literals that all met the value in the same type.
 fn as_set(value: &Expr, comparisons: &[Expr]) -> Option<Expr> {
     let mut list = Vec::new();
     let mut has_null = false;

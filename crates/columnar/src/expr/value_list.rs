@@ -1,7 +1,7 @@
-//! The constants of an `IN` list, and which values are among them.
+//! The constants of an `IN` list.
 //!
-//! A short list is compared item by item with arrow's kernels, which beats any lookup; a long one
-//! is a hash set of the items' row encoding, built once per query when the first morsel asks.
+//! Arrow's kernels compare a short list item by item, faster than a lookup. A long list is a hash
+//! set of the items' row encoding, built at its first use.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -16,11 +16,11 @@ use arrow::row::{RowConverter, SortField};
 use super::canonical::canonical_floats;
 use super::types::{cast_checked, value_type};
 
-/// Lists up to this length are compared item by item.
+/// Items at most to compare one by one.
 const COMPARED: usize = 16;
 
 pub(crate) struct ValueList {
-    /// Arrays of one value that is not NULL, all of one type.
+    /// Arrays of one non-NULL value, of one type.
     items: Vec<ArrayRef>,
     has_null: bool,
     lookup: OnceLock<Lookup>,
@@ -52,7 +52,7 @@ impl ValueList {
         self.has_null
     }
 
-    /// For each of `values` whether it is in the list, in three-valued logic.
+    /// Whether each of `values` is in the list, in three-valued logic.
     pub(super) fn contains(&self, values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
         let found = if self.items.len() <= COMPARED {
             self.compare(values)?
@@ -62,7 +62,7 @@ impl ValueList {
         if !self.has_null {
             return Ok(found);
         }
-        // Not equal to any known item, but a NULL might have been it: unknown.
+        // The value may equal the NULL: unknown.
         Ok(BooleanArray::new(
             found.values().clone(),
             Some(arrow::buffer::NullBuffer::new(true_bits(&found))),
@@ -105,7 +105,6 @@ impl Lookup {
     }
 }
 
-/// One bit per row: true and not NULL.
 fn true_bits(values: &BooleanArray) -> BooleanBuffer {
     match values.nulls() {
         Some(nulls) => values.values() & nulls.inner(),

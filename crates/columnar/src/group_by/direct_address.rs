@@ -1,29 +1,27 @@
-//! Groups of keys that are numbers close to one another: looked up without a hash.
+//! Groups of numbers close to one another, looked up without a hash.
 //!
 //! ```text
 //!   keys from `base` on     base     base + 1   base + 2   …
 //!   group, if it is known     3         –          0       …
 //! ```
 //!
-//! This table stands beside the table of all groups, which numbers each new key once. So rows may
-//! be looked up by either, and a slot whose numbers are far apart goes on with the other alone.
+//! The table of all groups stands beside this table and numbers new keys. Either can look up a row,
+//! and a slot with distant numbers uses only the other.
 
 use std::sync::Arc;
 
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// No more numbers are in a direct-address table: what a core's second level of cache has room for
-/// beside a chunk of rows.
+/// Numbers of a table at most: they fit a core's second level of cache beside a chunk.
 const NUMBERS_MAX: usize = 1 << 16;
-/// Numbers per row of a chunk at most: a table that is mostly empty costs more to make than it
-/// saves.
+/// Numbers per row of a chunk at most: a mostly empty table does not pay.
 const NUMBERS_PER_ROW: usize = 4;
 
 const UNKNOWN: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(crate) struct DirectAddressTable {
-    /// As the bits of a signed number.
+    /// The bits of a signed number.
     base: u64,
     groups: ReservedVec<u32>,
     is_off: bool,
@@ -38,13 +36,12 @@ impl DirectAddressTable {
         }
     }
 
-    /// Whether numbers were too far apart once.
+    /// Whether numbers were once too far apart.
     pub(crate) fn is_off(&self) -> bool {
         self.is_off
     }
 
-    /// Writes the groups of the first `numbers` to `found`, up to the first that is not known: how
-    /// many these are.
+    /// Writes the groups of `numbers` to `found` up to the first unknown one; returns their count.
     pub(crate) fn find<N: Copy + Into<u64>>(&self, numbers: &[N], found: &mut [u32]) -> usize {
         let (base, groups) = (self.base, &*self.groups);
         for (row, (&number, found)) in numbers.iter().zip(found).enumerate() {
@@ -56,8 +53,8 @@ impl DirectAddressTable {
         numbers.len()
     }
 
-    /// Makes room for all of `numbers`, unless they are too far apart from each other or from those
-    /// that were there: then it is off from now on.
+    /// Makes room for all of `numbers`. The table turns off if they, or earlier ones, are too far
+    /// apart.
     pub(crate) fn cover<N: Copy + Into<u64>>(&mut self, numbers: &[N]) -> Result<bool, MemoryExceeded> {
         let signed = numbers.iter().map(|&number| number.into() as i64);
         let (mut least, mut most) = signed.fold((i64::MAX, i64::MIN), |(least, most), number| {
@@ -83,13 +80,13 @@ impl DirectAddressTable {
         Ok(true)
     }
 
-    /// Says the group of a number that there is room for.
+    /// Sets the group of a number that has room.
     pub(crate) fn learn(&mut self, number: u64, group: u32) {
         let place = number.wrapping_sub(self.base) as usize;
         self.groups[place] = group;
     }
 
-    /// Whether there is room for a number.
+    /// Whether a number has room.
     pub(crate) fn has_room(&self, number: u64) -> bool {
         number.wrapping_sub(self.base) < self.groups.len() as u64
     }

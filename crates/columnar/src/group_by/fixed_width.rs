@@ -1,4 +1,4 @@
-//! Short group keys in 128 bits each: the fast way to a group.
+//! Short group keys in 128 bits each, for a fast lookup.
 //!
 //! ```text
 //!   l_returnflag 'A'          l_linestatus 'F'
@@ -7,9 +7,9 @@
 //!   └────────────┴─────┘      └────────────┴─────┘     numbers, days: bits and one for NULL
 //! ```
 //!
-//! The types alone decide which bits a column has. A row with a value that does not fit (a long
-//! text, a large decimal) has no fixed-width key; its key is found by its row encoding. A key is
-//! therefore always of one kind, and two fixed-width keys are equal exactly if the keys are.
+//! The types alone decide each column's bits. A row with a value that does not fit (a long text, a
+//! large decimal) has no fixed-width key and uses its row encoding. A key is thus always of one
+//! kind, and fixed-width keys are equal exactly if the keys are.
 
 use std::sync::Arc;
 
@@ -21,10 +21,9 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Decimal128Type};
 use arrow::error::ArrowError;
 
-/// The bits of a fixed-width key.
 const BITS: u32 = 128;
 
-/// What stands for a text that is NULL: a length that no text in a fixed-width key has.
+/// The length of a NULL text; no packed text has it.
 const TEXT_IS_NULL: u128 = 0xff;
 
 /// How the key columns share a fixed-width key.
@@ -33,24 +32,23 @@ pub(crate) struct FixedWidthLayout {
     columns: Vec<Column>,
 }
 
-/// A key column and its place in the fixed-width key.
 #[derive(Clone, Debug)]
 struct Column {
     data_type: DataType,
     field: Field,
-    /// Bits of the columns behind it, which are below it in the fixed-width key.
+    /// Bits below this column.
     shift: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Field {
-    /// Bits of the value; one more is for NULL.
+    /// One more bit marks NULL.
     Bits(u32),
-    /// Bytes of text; one more is for the length.
+    /// One more byte is the length.
     Text(u32),
 }
 
-/// The bits of numbers, as unsigned ones of their width.
+/// Numbers as unsigned numbers of the same width.
 pub(crate) enum Numbers {
     Of8(ScalarBuffer<u8>),
     Of16(ScalarBuffer<u16>),
@@ -68,7 +66,7 @@ impl Field {
 }
 
 impl FixedWidthLayout {
-    /// A layout for columns of these types, if they have one.
+    /// A layout for columns of these types, if they fit.
     pub(crate) fn new(types: &[DataType]) -> Option<Self> {
         let fixed: Vec<Option<u32>> = types.iter().map(fixed_bits).collect();
         let texts = types.iter().filter(|data_type| is_text(data_type)).count() as u32;
@@ -96,8 +94,8 @@ impl FixedWidthLayout {
         Some(Self { columns })
     }
 
-    /// Writes the fixed-width key of each row to `fixed_keys`. Rows with a value that has no
-    /// place in its bits go to `long`, in ascending order, and their fixed-width keys mean nothing.
+    /// Writes each row's fixed-width key to `fixed_keys`. Rows that do not fit go to `long`,
+    /// ascending; their `fixed_keys` are meaningless.
     pub(crate) fn pack(
         &self,
         columns: &[ArrayRef],
@@ -118,8 +116,8 @@ impl FixedWidthLayout {
         long.dedup();
     }
 
-    /// The numbers of the only key column, if it is one of numbers of up to 64 bits without a NULL.
-    /// The fixed-width key of one is [`key_of_number`](Self::key_of_number).
+    /// The only key column as numbers, if it has up to 64 bits and no NULL.
+    /// [`key_of_number`](Self::key_of_number) makes their keys.
     pub(crate) fn numbers(&self, columns: &[ArrayRef]) -> Option<Numbers> {
         let ([Column { data_type, field, .. }], [column]) = (&*self.columns, columns) else {
             return None;
@@ -127,7 +125,7 @@ impl FixedWidthLayout {
         let (Field::Bits(bits), false) = (field, column.null_count() > 0) else {
             return None;
         };
-        // Neither is a buffer of numbers of that width.
+        // These types have no buffer of numbers of that width.
         if matches!(data_type, DataType::Boolean | DataType::Decimal128(..)) {
             return None;
         }
@@ -141,7 +139,7 @@ impl FixedWidthLayout {
         })
     }
 
-    /// The fixed-width key of a number that is a whole key: its bits, and that it is not NULL.
+    /// The fixed-width key of a number that is the whole key.
     pub(crate) fn key_of_number(number: u64) -> u128 {
         u128::from(number) << 1
     }
@@ -155,15 +153,15 @@ impl FixedWidthLayout {
         places.iter().map(bits).fold(0, |mask, bits| mask | bits)
     }
 
-    /// About what the key columns of a fixed-width key take.
+    /// About the bytes of the key columns per row.
     pub(crate) fn row_bytes(&self) -> usize {
-        /// Of a text its offset and its bytes, twice, for the array grows as it is built.
+        /// A text's offset and bytes, twice: the array grows as it is built.
         const TEXT: usize = 2 * (8 + BITS as usize / 8);
         let column = |column: &Column| column.data_type.primitive_width().unwrap_or(TEXT);
         self.columns.iter().map(column).sum()
     }
 
-    /// The key columns of fixed-width keys that were packed.
+    /// Unpacks the key columns.
     pub(crate) fn unpack(&self, fixed_keys: &[u128]) -> Result<Vec<ArrayRef>, ArrowError> {
         self.columns
             .iter()
@@ -186,7 +184,6 @@ impl Column {
 fn fixed_bits(data_type: &DataType) -> Option<u32> {
     match data_type {
         DataType::Boolean => Some(1),
-        // Those that fit: most decimals do.
         DataType::Decimal128(..) => Some(64),
         other => match other.primitive_width() {
             Some(bytes @ 1..=8) => Some(bytes as u32 * 8),
@@ -213,7 +210,6 @@ fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut V
         let values = column.as_primitive::<Decimal128Type>().values();
         for (row, &value) in values.iter().enumerate() {
             put(row, value as u64);
-            // What stands where a value is NULL means nothing.
             if i128::from(value as i64) != value && column.is_valid(row) {
                 long.push(row as u32);
             }
@@ -228,7 +224,6 @@ fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut V
             .for_each(|(row, value)| put(row, u64::from(value)));
         return;
     }
-    // The bits of a value are those of an unsigned number of the same width.
     let data = column.to_data();
     macro_rules! put_all {
         ($t:ty) => {{
@@ -356,7 +351,6 @@ mod tests {
     }
 
     proptest! {
-        /// Two rows have one fixed-width key exactly if they have one key.
         #[test]
         fn words_are_equal_exactly_where_keys_are(
             rows in proptest::collection::vec(

@@ -1,4 +1,4 @@
-//! How a slot groups its rows: in a table, or, where almost every key is new, later.
+//! How a slot groups its rows: in a table, or at the merge if almost every key is new.
 //!
 //! ```text
 //!   first rows ─► table ──► most keys met before? ── yes ─► table, to the end of the slot
@@ -8,12 +8,11 @@
 //!        all other rows ─► passed through by partition, grouped when slots are merged
 //! ```
 //!
-//! A table that finds almost nothing costs more than it saves, because merging looks its groups up
-//! again. A key that many rows have stays in it: otherwise one worker would merge all of them.
+//! A table with mostly new keys does not pay, because merging looks up its groups again. A frequent
+//! key stays in the table: otherwise one worker would merge all its rows.
 //!
-//! No result shows which way a row went. Rows are passed through only where the order of additions
-//! does not matter, and a group knows its first row. So slots may learn from any other slot, and go
-//! on with a table that another one has left ([`super::hand_over`]).
+//! Rows pass through only where the order of additions does not matter, so the result never depends
+//! on it. Slots may thus learn from other slots and take over their tables ([`super::hand_over`]).
 
 use std::sync::Arc;
 
@@ -32,36 +31,31 @@ use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
 use crate::partition::partition_rows;
 
-/// Rows that tell how many keys are new.
+/// Rows of a sample.
 const SAMPLE_ROWS: usize = 4_096;
-/// Slots of which one takes a sample of its own, for data changes along a table.
+/// Slots per sample, because data changes along a table.
 const LOOKS_EVERY: usize = 8;
 
-/// A slot's groups in the making.
+/// A slot's groups in progress.
 pub(crate) struct Grouping<'p> {
     plan: &'p GroupBy,
     slot: usize,
-    /// The first slot that had the table.
     begun_by: usize,
-    /// Absent without keys.
     keys: Option<GroupTable>,
     states: States,
     passing: Vec<PassThroughRows>,
-    /// Not known before enough rows were seen.
+    /// `None` until the sample is complete.
     mode: Option<Arc<Mode>>,
-    /// Rows of the slot so far.
     rows: usize,
-    /// Groups that the last chunk's rows brought, and how many rows these were.
+    /// New groups of the last chunk, and its rows.
     new: usize,
     of_rows: usize,
-    /// Memory that is kept from chunk to chunk.
     row_keys: RowKeys,
-    /// For the keys of a chunk's rows, and for what says where they go.
     chunk: Reservation,
 }
 
 impl<'p> Grouping<'p> {
-    /// No rows yet of the slot number `slot`.
+    /// Starts the groups of the slot number `slot`.
     pub(crate) fn new(plan: &'p GroupBy, slot: usize) -> Result<Self, ExecError> {
         let left = plan.hand_over().take_before(slot);
         let mode = if left.is_some() || !plan.may_pass_through() {
@@ -94,7 +88,7 @@ impl<'p> Grouping<'p> {
         })
     }
 
-    /// Adds the rows that are left of a chunk.
+    /// Adds the remaining rows of a chunk.
     pub(crate) fn add(&mut self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
         let before = self.keys.as_ref().map_or(0, GroupTable::len);
         self.add_rows(rows)?;
@@ -142,7 +136,6 @@ impl<'p> Grouping<'p> {
         Ok(())
     }
 
-    /// Counts rows that were added; the first ones decide about those to come.
     fn note(&mut self, count: usize) {
         self.rows += count;
         if self.mode.is_none() && self.rows >= SAMPLE_ROWS {
@@ -158,7 +151,6 @@ impl<'p> Grouping<'p> {
         self.keys.as_mut().expect("a grouping by keys")
     }
 
-    /// Adds the arguments of the rows that were looked up last.
     fn update(&mut self, arguments: &[ArrayRef]) -> Result<(), ExecError> {
         let len = self.groups().len();
         self.states.iter_mut().try_for_each(|state| state.resize(len))?;
@@ -173,8 +165,7 @@ impl<'p> Grouping<'p> {
         self.mode = Some(Arc::new(Mode::Grouped));
     }
 
-    /// Passes rows through from now on, but for those of a heavy hitter; a table of several
-    /// slots has none.
+    /// Passes later rows through, except the heavy hitter's; a shared table has none.
     #[cfg(test)]
     pub(crate) fn pass_through_but(&mut self, heavy: Option<u128>) {
         if self.begun_by < self.slot {
@@ -184,7 +175,7 @@ impl<'p> Grouping<'p> {
         self.mode = Some(Arc::new(Mode::PassThrough { heavy }));
     }
 
-    /// What the slot leaves in its cell: nothing, if a later slot goes on with its table.
+    /// The slot's groups; `None` if a later slot takes over the table.
     pub(crate) fn finish(self) -> Result<Option<SlotGroups>, ExecError> {
         let Self {
             plan,
@@ -227,12 +218,10 @@ impl<'p> Grouping<'p> {
         Ok(Some(SlotGroups { passing, ..groups }))
     }
 
-    /// Where a row of this slot is in the table.
     fn position_of(&self, row: u32) -> u64 {
         (self.slot as u64) << 32 | u64::from(row)
     }
 
-    /// Reserves bytes for a chunk, unless those of an earlier chunk are enough.
     fn reserve_chunk(&mut self, bytes: usize) -> Result<(), ExecError> {
         Ok(self.chunk.resize(bytes.max(self.chunk.bytes()))?)
     }
@@ -250,7 +239,6 @@ impl<'p> Grouping<'p> {
         self.update(arguments)
     }
 
-    /// Passes rows through, but for those whose key is a heavy hitter or not of fixed width.
     fn add_passing_through(
         &mut self,
         columns: &[ArrayRef],
@@ -259,8 +247,7 @@ impl<'p> Grouping<'p> {
         heavy: &[u128],
     ) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("group by", error);
-        // Beside the keys, the number of each row, as it comes and by partitions, its hash, and a
-        // copy of a key that is grouped.
+        // Each row has two numbers, a hash, and a copy of a grouped key.
         self.reserve_chunk(
             keys.fixed_keys.len() * (size_of::<(u128, u32)>() + size_of::<(u32, u32, u64, u128)>()),
         )?;
@@ -302,12 +289,12 @@ impl<'p> Grouping<'p> {
         let (order, starts) = partition_rows(&hashes, pool)?;
         let order: Vec<u32> = order.iter().map(|&at| passing[at as usize]).collect();
         let mut reservation = Reservation::of(pool.cloned());
-        // At most what all rows of the chunk take.
+        // An upper bound.
         reservation.grow(compacts_bytes(arguments).map_err(fail)?)?;
         let fixed_keys = ReservedVec::collect(pool, order.iter().map(|&row| fixed_key(row)))?;
         let rows = ReservedVec::collect(pool, order.iter().copied())?;
         let arguments = take_arrays(arguments, &UInt32Array::from(order), None).map_err(fail)?;
-        // They stay, and what they were taken from does not.
+        // These arguments outlive their source arrays.
         let arguments: Vec<ArrayRef> = arguments.into_iter().map(with_own_strings).collect();
         reservation.resize(
             arguments

@@ -1,11 +1,11 @@
-//! How many groups there will be, from how many there are after a part of the work.
+//! An estimate of all groups, from the first part of the work.
 //!
-//! A table that knows its size moves each group half as often as one that doubles. Two parts of
-//! equal length tell it: if the second brings `q` times as many new groups as the first, each later
-//! part brings about `q` times as many as the one before. That is exact where keys are drawn
-//! evenly, and where all are different (`q` = 1).
+//! A table of known size moves each group half as often as one that doubles. The estimate watches
+//! two equal parts: if the second brings `q` times the new groups of the first, each later part
+//! brings about `q` times those of the one before. This is exact for evenly drawn keys and for
+//! distinct keys (`q` = 1).
 
-/// Parts that all entries would make; the first two are watched.
+/// Parts of all entries; the first two are watched.
 const PARTS: usize = 8;
 
 /// Watches a table of groups grow.
@@ -19,7 +19,7 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// A table into which `entries` will be merged.
+    /// Watches a table that will merge `entries`.
     pub(super) fn new(entries: usize) -> Self {
         Self {
             entries,
@@ -55,7 +55,7 @@ impl Growth {
         } else {
             (1.0 - q.powf(parts)) / (1.0 - q)
         };
-        // A little more, for a table that is too small by one doubles.
+        // A table that is too small by one doubles.
         let expected = (groups_of_first as f64 * sum * 1.02) as usize;
         Some(expected.clamp(groups, self.entries.max(groups)))
     }
@@ -67,7 +67,6 @@ mod tests {
 
     use super::*;
 
-    /// What is expected of keys that come in pieces of 100, and how many there are.
     fn expected(keys: impl Iterator<Item = u64>) -> (usize, usize) {
         let keys: Vec<u64> = keys.collect();
         let mut growth = Growth::new(keys.len());

@@ -1,17 +1,16 @@
-//! Tables of groups that go from slot to slot, so that groups of all slots are not merged slot by
-//! slot.
+//! Tables that slots hand to later slots, so fewer groups are merged.
 //!
 //! ```text
 //!   slot 0 ─► table ─► slot 2 ─► slot 3 ─► … ─► by partition ┐
 //!   slot 1 ─► table ─► slot 4 ─► …           ─► by partition ┴─► merged
 //! ```
 //!
-//! Where every slot meets the same some thousand groups, merging them costs more than adding the
-//! rows. A slot then leaves its table to a later slot, if the order of additions does not matter,
-//! and there are about as many tables as workers.
+//! If every slot meets the same few thousand groups, merging costs more than adding the rows. A
+//! slot then leaves its table to a later slot, if the order of additions does not matter. There are
+//! about as many tables as workers.
 //!
-//! A slot takes a table only from an earlier slot, so the first place of a group in a table holds
-//! for all its slots; of several tables the least counts. No result shows which slots a table saw.
+//! A slot takes a table only from an earlier slot, so a group's first position holds for all slots
+//! of the table. Among tables the least counts, so the result is the same for any hand-over.
 
 use std::sync::Mutex;
 
@@ -22,14 +21,14 @@ use super::table::GroupTable;
 use crate::aggregate::States;
 use crate::memory::MemoryExceeded;
 
-/// A table with more groups stays with its slot: it has left the second level of a core's cache.
+/// Groups of a table at most: more exceed a core's second level of cache.
 const GROUPS_MAX: usize = 1 << 15;
-/// A table with fewer goes on in any case.
+/// Groups below which a table is always handed over.
 const GROUPS_FEW: usize = 1 << 13;
-/// Rows of which less than one brings a new group, for a table between the two to go on.
+/// Rows per new group, at least, to hand over a table of more groups.
 const NEW_ONE_IN: usize = 8;
 
-/// Groups that rows can be added to.
+/// Groups that take more rows.
 pub(crate) struct OpenTable {
     pub(crate) keys: GroupTable,
     pub(crate) states: States,
@@ -37,28 +36,25 @@ pub(crate) struct OpenTable {
     pub(crate) begun_by: usize,
 }
 
-/// Tables between two slots, and those that no slot will have any more.
+/// Tables that wait for a slot, and tables without a later slot.
 #[derive(Default)]
 pub(crate) struct HandOver(Mutex<Left>);
 
 #[derive(Default)]
 struct Left {
-    /// Each with the last slot that had it.
     waiting: Vec<(usize, OpenTable)>,
     partitioned: Vec<SlotGroups>,
-    /// Set when the query is given up.
     is_given_up: bool,
 }
 
 impl OpenTable {
-    /// Whether another slot should go on with it, when `new` of the last `rows` rows brought a
-    /// group.
+    /// Whether to hand the table over, after `new` of the last `rows` rows brought a group.
     pub(crate) fn goes_on(&self, new: usize, rows: usize) -> bool {
         let groups = self.keys.len();
         groups <= GROUPS_FEW || (groups <= GROUPS_MAX && new * NEW_ONE_IN < rows)
     }
 
-    /// Its groups by partitions. No more rows will come.
+    /// Its groups by partition, without further rows.
     pub(crate) fn partitioned(self) -> Result<SlotGroups, MemoryExceeded> {
         let mut states = self.states;
         let (keys, order) = self.keys.into_partitions()?;
@@ -72,8 +68,8 @@ impl OpenTable {
 }
 
 impl HandOver {
-    /// The table that `slot` goes on with, if one was left by slots before it: of those the one
-    /// that the latest of them has left, so that slots that are run in turns keep to their own.
+    /// Takes the table of the latest slot before `slot`, so slots run in turns keep their own
+    /// tables.
     pub(crate) fn take_before(&self, slot: usize) -> Option<OpenTable> {
         let mut left = lock(&self.0);
         let waiting = left.waiting.iter().enumerate();
@@ -82,7 +78,7 @@ impl HandOver {
         Some(left.waiting.swap_remove(at).1)
     }
 
-    /// Leaves a table that `slot` had last to slots behind it.
+    /// Leaves the table of `slot` to later slots.
     pub(crate) fn leave(&self, slot: usize, table: OpenTable) {
         let mut left = lock(&self.0);
         if !left.is_given_up {
@@ -90,7 +86,7 @@ impl HandOver {
         }
     }
 
-    /// Keeps the groups of a table that no slot goes on with.
+    /// Keeps the groups of a finished table.
     pub(crate) fn keep(&self, groups: SlotGroups) {
         let mut left = lock(&self.0);
         if !left.is_given_up {
@@ -98,7 +94,7 @@ impl HandOver {
         }
     }
 
-    /// Frees all that is there, and whatever slots still leave.
+    /// Frees all tables, and those that slots still leave.
     pub(crate) fn give_up(&self) {
         let none = Left {
             is_given_up: true,
@@ -108,12 +104,12 @@ impl HandOver {
         drop(left);
     }
 
-    /// How many tables wait for a slot.
+    /// The number of waiting tables.
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.0).waiting.len()
     }
 
-    /// Lays out one of the tables that wait, if there is one, for no slot will come.
+    /// Partitions a waiting table, if any, after the last slot.
     pub(crate) fn partition_one(&self) -> Result<bool, MemoryExceeded> {
         let waiting = lock(&self.0).waiting.pop();
         let Some((_, table)) = waiting else {
@@ -123,7 +119,7 @@ impl HandOver {
         Ok(true)
     }
 
-    /// The groups of all tables, when all are laid out.
+    /// The groups of all tables, once all are partitioned.
     pub(crate) fn take_all(&self) -> Vec<SlotGroups> {
         let mut left = lock(&self.0);
         assert!(
@@ -145,7 +141,6 @@ mod tests {
     use crate::group_by::keys::{KeyEncoding, RowKeys};
     use crate::partition::PARTITIONS;
 
-    /// With the groups `0..groups`, and as many rows.
     fn table(begun_by: usize, groups: i64) -> OpenTable {
         let encoding = Arc::new(KeyEncoding::new(&[DataType::Int64]).unwrap());
         let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..groups));

@@ -1,4 +1,4 @@
-//! Which keys are met too often to pass their rows through, and whether rows are grouped at all.
+//! The choice to group rows or pass them through.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,32 +6,30 @@ use pipeline_exec::lock;
 
 use super::table::GroupTable;
 
-/// From this part of the rows on that bring a new key, rows are passed through: a lookup in the
-/// slot's table that finds the key in fewer than every fourth case does not pay.
+/// Fraction of new keys from which rows pass through: a lookup that finds fewer than one key in
+/// four does not pay.
 const MOSTLY_NEW: f64 = 0.75;
-/// Rows of which a heavy hitter has at least one.
+/// Rows per row of a heavy hitter, at most.
 const HEAVY_ONE_IN: usize = 64;
-/// Rows of which at least one has a key that is no heavy hitter; with fewer, passing rows through
-/// is not worth it.
+/// Rows per row of another key, at most, to pass rows through.
 const OTHERS_ONE_IN: usize = 8;
-/// Each row is compared with every heavy hitter.
+/// Heavy hitters at most: each row is compared with all of them.
 const HEAVY_MAX: usize = 8;
-/// What slots know of the keys, from the last that looked.
+/// The slots' knowledge of the keys, from the latest sample.
 #[derive(Debug, Default)]
 pub(super) struct KeySample(Mutex<Option<Arc<Mode>>>);
 
-/// What becomes of rows.
+/// How a slot handles its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// All are grouped.
+    /// All rows are grouped.
     Grouped,
-    /// Those with a fixed-width key that is not among these are passed through.
+    /// Rows with a fixed-width key outside `heavy` are grouped later.
     PassThrough { heavy: Vec<u128> },
 }
 
 impl Mode {
-    /// What a slot's first `rows` rows say, of which the last `count` are still looked up in
-    /// `keys`.
+    /// Chooses from a slot's first `rows` rows; the last `count` are still looked up in `keys`.
     pub(super) fn of(keys: &GroupTable, rows: usize, count: usize) -> Self {
         let mut rows_of = vec![0usize; keys.len()];
         keys.groups()

@@ -1,4 +1,4 @@
-//! How the keys of a query are encoded, and which bits of a key say its partition.
+//! The encoding of a query's keys, and their partitions.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -8,27 +8,25 @@ use arrow::row::{RowConverter, SortField};
 use super::fixed_width::FixedWidthLayout;
 use crate::partition::hash_fixed_key;
 
-/// How the keys of one query are encoded; shared by its slots.
+/// The key encoding that a query's slots share.
 #[derive(Debug)]
 pub(crate) struct KeyEncoding {
     pub(crate) converter: RowConverter,
     pub(crate) layout: Option<FixedWidthLayout>,
-    /// Which bits of a fixed-width key say the partition.
     partition_mask: u128,
 }
 
-/// The keys of some rows: a fixed-width key for each row that has one.
+/// The fixed-width keys of some rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowKeys {
-    /// By row; what stands for one without a fixed-width key means nothing. Empty if no key has a
-    /// fixed-width key.
+    /// One per row, meaningless for a row of `long`. Empty if no row has one.
     pub(crate) fixed_keys: Vec<u128>,
     /// The rows without a fixed-width key, ascending.
     pub(crate) long: Vec<u32>,
 }
 
 impl KeyEncoding {
-    /// For keys of these types.
+    /// The encoding of keys of these types.
     ///
     /// # Errors
     ///
@@ -43,8 +41,7 @@ impl KeyEncoding {
         })
     }
 
-    /// The same, with partitions by the key columns at `places` alone. A key without a fixed-width
-    /// key goes by all its columns.
+    /// Partitions only by the key columns at `places`. Keys without fixed width use all columns.
     pub(crate) fn with_partitions_by(mut self, places: &[usize]) -> Self {
         if let Some(layout) = &self.layout {
             self.partition_mask = layout.mask(places);
@@ -57,7 +54,7 @@ impl KeyEncoding {
         hash_fixed_key(fixed_key & self.partition_mask)
     }
 
-    /// Whether there are keys with a fixed-width key.
+    /// Whether keys can have fixed width.
     pub(crate) fn has_fixed_keys(&self) -> bool {
         self.layout.is_some()
     }

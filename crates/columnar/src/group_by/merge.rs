@@ -1,4 +1,4 @@
-//! Merging the groups of all slots in a range of partitions.
+//! The merge of all slots' groups in a range of partitions.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use crate::error::ExecError;
 
 /// The groups of a range of partitions.
 pub(crate) struct Merged {
-    /// Absent where all rows are one group.
+    /// Absent if all rows are one group.
     pub(crate) keys: Option<GroupTable>,
     pub(crate) states: States,
 }
 
-/// Merges the groups of some partitions, slots in their order before tables that several had.
-/// `None` if `leave_off` said so between two of them.
+/// Merges some partitions, slots in order, then shared tables. Returns `None` if `leave_off` said
+/// so between two.
 pub(crate) fn merge(
     group_by: &GroupBy,
     slots: &[SlotGroups],
@@ -29,7 +29,7 @@ pub(crate) fn merge(
     let (mut keys, mut states) = group_by.no_groups()?;
     if let Some(keys) = &mut keys {
         let of_slot = |slot: &SlotGroups| slot.keys.as_ref().map_or(0, |keys| keys.places(partitions).len());
-        // There are at least as many groups as the slot with the most of them has.
+        // A lower bound.
         keys.reserve(slots.iter().map(of_slot).max().unwrap_or(0))?;
     }
     let mut growth = Growth::new(slots.iter().map(|slot| slot.entries(partitions)).sum());
@@ -69,7 +69,7 @@ pub(crate) fn merge(
                 .update(&mut states, &arguments, keys.ids()?)?;
         }
         if let Some(groups) = growth.note(slot.entries(partitions), keys.len()) {
-            // Where the pool has no room for what may not come, tables grow step by step.
+            // Otherwise tables grow step by step.
             keys.reserve(groups).ok();
         }
     }

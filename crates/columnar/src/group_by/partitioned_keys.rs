@@ -5,20 +5,18 @@ use std::ops::Range;
 use crate::memory::{ReservedRows, ReservedVec};
 use crate::partition::Starts;
 
-/// Distinct keys in the order of their partitions, and in each of them in the order in which they
-/// were met.
+/// Distinct keys by partition, then by first row.
 pub(crate) struct PartitionedKeys {
-    /// Of each place its fixed-width key; empty if no key has one.
+    /// The fixed-width key at each place; empty without any.
     pub(crate) fixed_keys: ReservedVec<u128>,
-    /// Of each place where its key was first met.
+    /// The first position of the key at each place.
     pub(crate) firsts: ReservedVec<u64>,
     pub(crate) starts: Starts,
-    /// Keys without a fixed-width key.
+    /// Keys without fixed width.
     pub(crate) encoded: ReservedRows,
-    /// Their hashes.
+    /// The hashes of `encoded`.
     pub(crate) hashes: ReservedVec<u64>,
-    /// Of each place which of them it is, or `u32::MAX` if it has a fixed-width key. Empty if all
-    /// have one.
+    /// Each place's index in `encoded`, or `u32::MAX` for a fixed-width key. Empty if all have one.
     pub(crate) encoded_at: ReservedVec<u32>,
 }
 

@@ -1,18 +1,18 @@
-//! Ranges of partitions that are merged together.
+//! Ranges of partitions for the merge.
 
 use std::ops::Range;
 
 use crate::partition::PARTITIONS;
 
-/// What one range is to merge: about what its tables and states leave in a core's cache.
+/// Entries per range: their tables and states about fit a core's cache.
 const ENTRIES_PER_RANGE: usize = 8_192;
-/// From this number of entries on there is more than one range.
+/// Entries from which there is more than one range.
 const ENTRIES_OF_MANY: usize = 2 * ENTRIES_PER_RANGE;
-/// The fewest ranges, where there is more than one.
+/// Ranges at least, if more than one.
 const RANGES_MIN: usize = 16;
 
-/// Ranges of partitions with about equal work: of each partition its entries. Without partitions
-/// there is one range, of nothing.
+/// Ranges of about equal work, from the entries per partition. Without partitions there is one
+/// empty range.
 pub(crate) fn cut(entries: &[usize]) -> Vec<Range<usize>> {
     let all: usize = entries.iter().sum();
     if all < ENTRIES_OF_MANY {
@@ -25,7 +25,7 @@ pub(crate) fn cut(entries: &[usize]) -> Vec<Range<usize>> {
     let mut cut = Vec::with_capacity(ranges);
     let (mut start, mut sum) = (0, 0);
     for (partition, &more) in entries.iter().enumerate() {
-        // Whichever side of its share it comes nearer to.
+        // The cut goes to the nearer side of the share.
         if start < partition && (sum + more).saturating_sub(share) > share.saturating_sub(sum) {
             cut.push(start..partition);
             (start, sum) = (partition, 0);

@@ -1,4 +1,4 @@
-//! A GROUP BY while it runs: its plan, and what its slots share.
+//! A running GROUP BY and the state its slots share.
 
 use std::sync::Arc;
 
@@ -18,20 +18,18 @@ use crate::plan::{Output, Partitioning, SelectPlan};
 /// How rows become groups.
 pub(crate) struct GroupBy {
     keys: Vec<Expr>,
-    /// What the slots' keys share; absent without keys.
+    /// Absent without keys.
     encoding: Option<Arc<KeyEncoding>>,
     aggregates: AggregatePlan,
-    /// Whether rows may be grouped later than in their slot.
     may_pass_through: bool,
     key_sample: KeySample,
-    /// Whether a slot may go on with the table of another.
     may_hand_over: bool,
     hand_over: HandOver,
     pool: Option<Arc<MemoryPool>>,
 }
 
 impl GroupBy {
-    /// The GROUP BY of a plan with an output of groups.
+    /// The GROUP BY of a plan with groups.
     pub(crate) fn new(scan: &SelectPlan) -> Self {
         let Output::Groups { keys, aggregates, .. } = &scan.output else {
             unreachable!("a plan of groups is made for an output of groups")
@@ -41,7 +39,7 @@ impl GroupBy {
         let keys: Vec<Expr> = keys.iter().map(plain).collect();
         let encoding = (!keys.is_empty()).then(|| {
             let types: Vec<DataType> = keys.iter().map(|key| key.data_type().clone()).collect();
-            // `SelectPlan::group_fields` refused what cannot be encoded.
+            // `SelectPlan::group_fields` rejected keys without an encoding.
             let encoding = KeyEncoding::new(&types).expect("keys of comparable types");
             Arc::new(match &partitioning {
                 Partitioning::ShardKey { keys, .. } => encoding.with_partitions_by(keys),
@@ -66,7 +64,7 @@ impl GroupBy {
         }
     }
 
-    /// What it costs to add a row, by the estimate that orders filters.
+    /// The estimated cost of adding a row.
     pub(crate) fn cost_per_row(&self) -> f64 {
         let expressions = self.keys.iter().chain(self.aggregates.arguments());
         expressions.map(cost_per_row).sum::<f64>() + self.aggregates.states() as f64
@@ -92,7 +90,7 @@ impl GroupBy {
         self.may_hand_over
     }
 
-    /// The tables that slots have left for later ones.
+    /// The tables that slots left for later ones.
     pub(crate) fn hand_over(&self) -> &HandOver {
         &self.hand_over
     }
@@ -105,7 +103,7 @@ impl GroupBy {
         self.pool.as_ref()
     }
 
-    /// Keys, absent where all rows are one group, and states of no groups, or of that one.
+    /// No groups; without keys, the one group's states.
     pub(crate) fn no_groups(&self) -> Result<(Option<GroupTable>, States), ExecError> {
         let pool = self.pool();
         let encoding = self.encoding.clone();

@@ -1,4 +1,4 @@
-//! What a slot leaves of its groups.
+//! The groups that a slot leaves.
 
 use std::ops::Range;
 
@@ -9,22 +9,22 @@ use crate::aggregate::States;
 use crate::memory::{Reservation, ReservedVec};
 use crate::partition::Starts;
 
-/// Groups of a slot's rows, and rows that are in none yet.
+/// A slot's groups, and rows not grouped yet.
 pub(crate) struct SlotGroups {
     /// Absent without keys: there is one group.
     pub(crate) keys: Option<PartitionedKeys>,
     /// In the order of the keys.
     pub(crate) states: States,
-    /// Rows that are grouped only when slots are merged; each piece has some.
+    /// Rows that the merge groups; no piece is empty.
     pub(crate) passing: Vec<PassThroughRows>,
 }
 
-/// Rows of a chunk by the partitions of their keys.
+/// Rows of a chunk by partition of their keys.
 pub(crate) struct PassThroughRows {
-    /// Where the chunk's first row is in the table.
+    /// The position of the chunk's first row in the table.
     pub(crate) base: u64,
     pub(crate) fixed_keys: ReservedVec<u128>,
-    /// Of each row its number in the chunk.
+    /// Each row's number in the chunk.
     pub(crate) rows: ReservedVec<u32>,
     pub(crate) arguments: Vec<ArrayRef>,
     /// For the arguments.
@@ -33,7 +33,7 @@ pub(crate) struct PassThroughRows {
 }
 
 impl SlotGroups {
-    /// Groups and pass-through rows in some partitions: the work of merging them.
+    /// The work of merging some partitions: groups and pass-through rows.
     pub(crate) fn entries(&self, partitions: &Range<usize>) -> usize {
         let groups = self.keys.as_ref().map_or(1, |keys| keys.places(partitions).len());
         let passing = self

@@ -1,15 +1,14 @@
-//! The groups of a GROUP BY, numbered in the order in which they were met.
+//! The groups of a GROUP BY, numbered in the order of their first rows.
 //!
 //! ```text
 //!   key columns ─► fixed-width key ─► table of fixed-width keys ──┐
 //!              └─► bytes           ─► table of bytes           ───┴─► number of the group
 //! ```
 //!
-//! A short key is kept in 128 bits. Any other is arrow's row encoding: bytes that are equal for
-//! equal keys, NULLs included. The key alone decides its kind, so no key is in both tables, and
-//! groups of two slots are compared kind by kind.
+//! A short key takes 128 bits. Any other key takes arrow's row encoding, with equal bytes for equal
+//! keys. The key alone decides its kind, so no key is in both tables.
 //!
-//! Both are hashed with fixed seeds, so a key has one partition in all slots: [`crate::partition`].
+//! Hash seeds are fixed, so a key has one partition in all slots: [`crate::partition`].
 
 use std::fmt;
 use std::hash::Hasher;
@@ -32,37 +31,30 @@ use crate::memory::{
 };
 use crate::partition::{StableHasher, hash_fixed_key, inner, partition_rows};
 
-/// The distinct keys seen so far.
+/// The distinct keys so far.
 pub(crate) struct GroupTable {
     encoding: Arc<KeyEncoding>,
     pool: Option<Arc<MemoryPool>>,
-    /// Of each group where it was first met.
     firsts: ReservedVec<u64>,
-    /// Of each group its fixed-width key, 0 for those without. Empty if no key has a fixed-width
-    /// key.
+    /// 0 for a group without a fixed-width key; empty if no group has one.
     fixed_keys: ReservedVec<u128>,
-    /// Groups by their fixed-width key.
     packed: ReservedTable,
-    /// Groups by their number, where the key is one.
     direct: DirectAddressTable,
     encoded: EncodedKeys,
-    /// Of the rows that were looked up last: their groups, and how many there are of each.
+    /// The groups of the last lookup, and their row counts.
     groups: ReservedVec<u32>,
     counts: ReservedVec<u32>,
 }
 
-/// Keys that are not of fixed width, numbered among themselves.
 struct EncodedKeys {
     rows: ReservedRows,
     hashes: ReservedVec<u64>,
     table: ReservedTable,
-    /// Of each its group.
     groups: ReservedVec<u32>,
 }
 
 impl GroupTable {
-    /// No groups; what they will take is reserved from `pool`. Keys of two of these can be merged
-    /// only if they share the encoding.
+    /// An empty table on `pool`. Only tables of one encoding merge.
     pub(crate) fn new(encoding: Arc<KeyEncoding>, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             encoded: EncodedKeys {
@@ -82,7 +74,7 @@ impl GroupTable {
         }
     }
 
-    /// Makes room for `groups` groups in all.
+    /// Makes room for `groups` in all.
     pub(crate) fn reserve(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
         if !self.encoding.has_fixed_keys() {
             return Ok(());
@@ -100,7 +92,7 @@ impl GroupTable {
         self.firsts.len()
     }
 
-    /// Of each group where it was first met, as the caller of [`assign`](Self::assign) said it.
+    /// The first position of each group, as given to [`assign`](Self::assign).
     pub(crate) fn into_firsts(self) -> ReservedVec<u64> {
         self.firsts
     }
@@ -111,8 +103,8 @@ impl GroupTable {
         has_one.then(|| self.fixed_keys[group as usize])
     }
 
-    /// Looks up the rows of `columns`, whose floats are canonical and whose keys are `keys`. Keys
-    /// not seen before become groups, first met at `position` of their row.
+    /// Looks up the rows of `columns`, whose floats are canonical and whose keys are `keys`. New
+    /// keys become groups at `position` of their row.
     pub(crate) fn assign(
         &mut self,
         columns: &[ArrayRef],
@@ -154,8 +146,8 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Looks up the rows of `columns` by their numbers, if the key is a number, no row is NULL, and
-    /// the numbers are close to one another. If it is not done, [`assign`](Self::assign) does it.
+    /// Looks up the rows of `columns` as numbers. Returns false if the key is no number, a row is
+    /// NULL, or numbers are far apart; then use [`assign`](Self::assign).
     pub(crate) fn assign_numbers(
         &mut self,
         columns: &[ArrayRef],
@@ -193,7 +185,6 @@ impl GroupTable {
             };
             let number = number.into();
             if !self.direct.has_room(number) && !self.direct.cover(numbers)? {
-                // What was looked up has its groups in the table as well.
                 return Ok(false);
             }
             let group = self.group_of_fixed_key(FixedWidthLayout::key_of_number(number), || position(row))?;
@@ -228,8 +219,7 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Looks up the groups at `places` of `from`. What is in both was first met at the lesser of
-    /// both places.
+    /// Looks up the groups at `places` of `from`. A shared group keeps the lesser position.
     pub(crate) fn merge(
         &mut self,
         from: &PartitionedKeys,
@@ -250,12 +240,12 @@ impl GroupTable {
         Ok(())
     }
 
-    /// The groups of what was looked up last.
+    /// The groups of the last lookup.
     pub(crate) fn groups(&self) -> &[u32] {
         &self.groups
     }
 
-    /// The groups of what was looked up last, with their counts if that is worth it.
+    /// The groups of the last lookup, with counts if those pay off.
     pub(crate) fn ids(&mut self) -> Result<GroupIds<'_>, MemoryExceeded> {
         let is_worth_it = self.len() <= self.groups.len();
         if is_worth_it {
@@ -269,7 +259,7 @@ impl GroupTable {
         })
     }
 
-    /// About what [`columns`](Self::columns) take, and making them.
+    /// About the bytes to make [`columns`](Self::columns), result included.
     pub(crate) fn column_bytes(&self) -> usize {
         let fixed_keys = self
             .encoding
@@ -279,7 +269,7 @@ impl GroupTable {
         let fixed_keys = fixed_keys.saturating_mul(self.fixed_keys.len());
         match self.encoded.groups.len() {
             0 => fixed_keys,
-            // Keys of both kinds are columns of their own before they are put together.
+            // Each kind of key makes columns first.
             _ if fixed_keys > 0 => (fixed_keys + self.encoded.rows.size())
                 .saturating_mul(2)
                 .saturating_add(self.len() * size_of::<(usize, usize)>()),
@@ -308,7 +298,7 @@ impl GroupTable {
         packed.iter().zip(&encoded()?).map(column).collect()
     }
 
-    /// The groups by partitions, and which group is at each place then.
+    /// The groups by partition, and the group at each place.
     pub(crate) fn into_partitions(self) -> Result<(PartitionedKeys, ReservedVec<u32>), MemoryExceeded> {
         let Self {
             encoding,
@@ -321,7 +311,6 @@ impl GroupTable {
             groups,
             counts,
         } = self;
-        // No more rows will come.
         drop((packed, direct, encoded.table, groups, counts));
         let pool = pool.as_ref();
         let len = firsts.len();
@@ -419,8 +408,7 @@ impl GroupTable {
     }
 }
 
-/// Whether equal keys come one after another, judged by the first rows. Where they do not,
-/// comparing neighbours is a branch that no processor predicts.
+/// Guesses from the first rows. Elsewhere, comparing neighbours is an unpredictable branch.
 fn come_in_runs(fixed_keys: &[u128]) -> bool {
     let sample = &fixed_keys[..fixed_keys.len().min(64)];
     let repeats = sample.windows(2).filter(|pair| pair[0] == pair[1]).count();
@@ -507,7 +495,6 @@ mod tests {
                 assert_eq!(first.fixed_key(group), Some(fixed_key));
             }
         }
-        // The keys 1, 2, 5, then 3 and 4 in the order of their partitions, then 6.
         assert_eq!(first.len(), 6);
         let mut firsts = first.into_firsts().to_vec();
         assert_eq!(firsts[..3], [52, 101, 102]);

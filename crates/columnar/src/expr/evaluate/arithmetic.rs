@@ -1,5 +1,5 @@
-//! Arithmetic on rows: exact decimals, checked integers, doubles that refuse a zero divisor, dates
-//! and intervals.
+//! Arithmetic on rows: exact decimals, checked integers, doubles without zero divisors, dates and
+//! intervals.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::decimal;
 use super::value::Value;
 use crate::expr::node::Arithmetic;
 
-/// `left op right` as `data_type`, the type that the expression was given when it was built.
+/// `left op right` as `data_type`, the expression's type.
 pub(super) fn evaluate(
     op: Arithmetic,
     left: &Value,
@@ -29,8 +29,7 @@ pub(super) fn evaluate(
     if *data_type == DataType::Float64 && matches!(op, Arithmetic::Divide | Arithmetic::Remainder) {
         refuse_zero_divisor(left, right)?;
     }
-    // Kernels check operands that are both there; a NULL constant they would read as the value
-    // beneath it.
+    // A kernel would read a NULL constant as the value beneath it.
     if let Some(nulls) = null_result(left, right, data_type) {
         return Ok(nulls);
     }
@@ -54,7 +53,7 @@ fn null_result(left: &Value, right: &Value, data_type: &DataType) -> Option<Arra
     (is_null(left) || is_null(right)).then(|| arrow::array::new_null_array(data_type, rows))
 }
 
-/// IEEE division by zero gives infinity or NaN; a query gets an error, as it does for integers.
+/// IEEE division gives infinity or NaN; a query fails, as for integers.
 fn refuse_zero_divisor(left: &Value, right: &Value) -> Result<(), ArrowError> {
     let divisors: &Float64Array = right.array().as_primitive::<Float64Type>();
     let dividends = left.array();
@@ -77,7 +76,7 @@ fn refuse_zero_divisor(left: &Value, right: &Value) -> Result<(), ArrowError> {
     }
 }
 
-/// The kernel checks the 128 bits, not the 38 digits; and it is generous with the precision.
+/// The kernel checks 128 bits, not 38 digits, and its precision is too wide.
 fn decimal128(result: ArrayRef, precision: u8, scale: i8) -> Result<ArrayRef, ArrowError> {
     let array: Decimal128Array = result.as_primitive().clone();
     if precision == DECIMAL128_MAX_PRECISION {

@@ -1,8 +1,7 @@
-//! Decimals that fit 64 bits, which is nearly every price there is: products and sums of them fit
-//! 128 bits without a look at each row.
+//! Decimals that fit 64 bits, as most prices do. Their products and sums fit 128 bits without a
+//! check of each row.
 //!
-//! Whether a chunk's values do is seen in one pass over them, so nothing depends on what precision
-//! a column declares. Where they do not, arrow's checked kernels do the work.
+//! One pass over a chunk shows whether they fit. Otherwise arrow's checked kernels compute.
 
 use std::sync::Arc;
 
@@ -14,11 +13,10 @@ use arrow::error::ArrowError;
 use super::value::Value;
 use crate::expr::node::Arithmetic;
 
-/// The largest power of ten that is applied to a value of 64 bits: the result has less than 124
-/// bits.
+/// Decimal digits of a shift at most: the shifted 64-bit value has less than 124 bits.
 const MAX_SHIFT: u32 = 18;
 
-/// `left op right` if both are of 64 bits and the operation is a sum, a difference or a product.
+/// `left op right` if both fit 64 bits, for a sum, difference or product.
 pub(super) fn narrow(
     op: Arithmetic,
     left: &Value,
@@ -53,13 +51,13 @@ pub(super) fn narrow(
     Some(result.map(|array| Arc::new(array.with_data_type(data_type.clone())) as ArrayRef))
 }
 
-/// The operand's values, if all are of 64 bits. A constant NULL is left to the kernel.
+/// The kernel handles a constant NULL.
 fn operand(value: &Value) -> Option<&Decimal128Array> {
     let array = value.array().as_primitive_opt::<Decimal128Type>()?;
     if value.is_constant() && array.is_null(0) {
         return None;
     }
-    // Values beneath NULLs count as well; they are zero wherever arrow makes them.
+    // Values beneath NULLs count too; arrow makes them zero.
     let high = array
         .values()
         .iter()
@@ -103,7 +101,6 @@ mod tests {
     }
 
     proptest! {
-        /// Where both operands fit 64 bits, the result is that of the kernel that checks each row.
         #[test]
         fn narrow_results_are_those_of_the_checked_kernel(
             pairs in proptest::collection::vec((proptest::option::of(any::<i64>()), proptest::option::of(any::<i64>())), 1..40),

@@ -1,4 +1,4 @@
-//! AND and OR in three-valued logic, with the left side first where the right can fail.
+//! AND and OR in three-valued logic; the left side is first if the right can fail.
 
 use arrow::array::{Array, BooleanArray, BooleanBufferBuilder};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -23,13 +23,13 @@ impl Connective {
         }
     }
 
-    /// The value of the left side with which the right side does not matter.
+    /// The left value that decides the result.
     fn deciding(self) -> bool {
         matches!(self, Self::Or)
     }
 }
 
-/// `right` for the rows that `left` leaves open; the other rows get the value that decides.
+/// `right` for the undecided rows of `left`; other rows get the deciding value.
 pub(super) fn where_open(
     left: &BooleanArray,
     connective: Connective,
@@ -64,7 +64,7 @@ pub(super) fn where_open(
     Ok(spread(&values, &open, deciding))
 }
 
-/// Puts `values`, one per set bit of `rows`, back into their rows; the other rows get `elsewhere`.
+/// `values` has one value per set bit of `rows`; other rows get `elsewhere`.
 fn spread(values: &BooleanArray, rows: &BooleanBuffer, elsewhere: bool) -> BooleanArray {
     let fill = |initial: bool, bit: &dyn Fn(usize) -> bool| {
         let mut bits = BooleanBufferBuilder::new(rows.len());

@@ -1,4 +1,4 @@
-//! What an expression evaluates to.
+//! The value of an expression.
 
 use arrow::array::{Array, ArrayRef, Datum, UInt32Array};
 use arrow::compute::take;
@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 /// Values of an expression; a kernel takes a constant as a scalar.
 pub(super) enum Value {
     Rows(ArrayRef),
-    /// An array of one value that stands for every row.
+    /// An array of one value for every row.
     Constant(ArrayRef),
 }
 
@@ -21,7 +21,7 @@ impl Datum for Value {
 }
 
 impl Value {
-    /// The rows, or the one value of a constant.
+    /// The rows, or the value of a constant.
     pub(super) fn array(&self) -> &ArrayRef {
         match self {
             Self::Rows(array) | Self::Constant(array) => array,
@@ -42,7 +42,7 @@ impl Value {
         })
     }
 
-    /// The result of a kernel over `self` and `other`: a constant if both are.
+    /// A kernel's result over `self` and `other`: constant if both are.
     pub(super) fn combined(&self, other: &Self, array: ArrayRef) -> Self {
         if self.is_constant() && other.is_constant() {
             Self::Constant(array)

@@ -1,4 +1,4 @@
-//! The caller's side of a submitted job: its end, its progress, its cancel.
+//! The caller's side of a submitted job.
 
 use std::fmt;
 use std::future::Future;
@@ -17,11 +17,11 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::{self, JobHandle, JobStatus, PipelinePorts};
 use crate::report::{JobReport, StageProgress};
 
-/// Fires when the job has ended, in any way.
+/// Fires when the job has ended in any way.
 ///
-/// A ticket is a [`Future`] for any async runtime; threads call [`JobTicket::wait`]. Dropping it
-/// has no effect, unless [`JobTicket::cancel_on_drop`] was called. After it fires no slot runs, but
-/// a worker may still hold the job's stages for a moment; so return results as the job's output.
+/// A ticket is a [`Future`] for any async runtime; threads call [`JobTicket::wait`]. A drop has no
+/// effect, except after [`JobTicket::cancel_on_drop`]. After it fires no slot runs, but a worker
+/// may briefly hold the job's stages; so return results as the job's output.
 #[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
 pub struct JobTicket<T = ()> {
     control: JobControl,
@@ -50,14 +50,14 @@ impl<T> JobTicket<T> {
     /// # Panics
     ///
     /// In a step of the same executor, because the job may wait for that step; or if the ticket was
-    /// polled to its end before.
+    /// polled to its end.
     pub fn wait(self) -> Result<JobReport<T>, JobError> {
         self.control.hub.assert_not_on_own_worker("JobTicket::wait");
         block_on(self)
     }
 
-    /// Helps the job on this thread until it has ended, as
-    /// [`run_until`](crate::PipelineExecutor::run_until) does, and returns its end.
+    /// Helps the job on this thread, as [`run_until`](crate::PipelineExecutor::run_until) does, and
+    /// returns its end.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -90,7 +90,7 @@ impl<T> JobTicket<T> {
         self.control.lend(method);
     }
 
-    /// Returns how far the job has come.
+    /// Returns the job's status.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.control.status()
@@ -156,13 +156,13 @@ pub struct JobControl {
 
 impl JobControl {
     /// Returns slots done and slots of the started stages; for a job that grows, tasks over and
-    /// tasks spawned. Both only grow, and are equal when the job has ended.
+    /// spawned. Both only grow, and are equal at the end.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.state.progress(&*self.hub)
     }
 
-    /// Returns how far each stage is, in the order of adding; empty when the job has ended.
+    /// Returns each stage's progress, in the order of adding; empty when the job has ended.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -210,8 +210,8 @@ impl JobControl {
         policy::cancel(&*self.hub, &self.state, self.job);
     }
 
-    /// Closes the job if its deadline has passed. Workers do so while they have work; the owner of
-    /// a job whose tasks are all parked calls this.
+    /// Closes the job if its deadline has passed. Busy workers do so too; the owner of a job whose
+    /// tasks are all parked calls this.
     pub fn stop_if_late(&self) {
         policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
     }
@@ -229,7 +229,7 @@ impl JobControl {
         *self.state.id()
     }
 
-    /// Returns how far the job has come.
+    /// Returns the job's status.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.hub.change(self.state.ledger(), |ledger| ledger.status())

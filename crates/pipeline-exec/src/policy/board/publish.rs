@@ -15,9 +15,9 @@ pub(crate) enum Published {
     Stopping,
 }
 
-/// Has up to `lookers` more workers look; this party or the holder has put the keys on the board. A
-/// job that grows is never [`Published::Stopping`]: a wake may come under a lock that its tasks
-/// take when they are dropped, and a shutdown finds the job in the table.
+/// Has up to `lookers` more workers look; the job's keys are on the board. A job that grows is
+/// never [`Published::Stopping`]: a wake may come under a lock that its tasks' drop takes, and a
+/// shutdown finds the job in the table.
 pub(crate) fn publish<E: PipelinePorts>(env: &E, state: &StateOf<E>, lookers: usize) -> Published {
     let shared = env.shared();
     // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs
@@ -83,7 +83,7 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
         if let Some(spare) = stand_ins.tell(env) {
             return env.wake_spare(spare);
         }
-        // Every spare thread stands in, and looks again when it leaves its job.
+        // Every spare thread stands in, and looks again after its job.
         stand_ins.unwatch(env);
         // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in
         // `rest`. The side that comes second sees the other's write: no watcher, or a parked spare

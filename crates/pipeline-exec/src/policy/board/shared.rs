@@ -23,7 +23,7 @@ pub const YOUNG_QUANTA: u64 = 4;
 /// Quanta that a visit of an old job lasts while no young job waits.
 pub const STAY_QUANTA: u64 = 4;
 
-/// Quanta that every worker must have spent in its slot or turn before a spare thread stands in.
+/// Quanta that every worker must spend in its slot or turn before a spare thread stands in.
 pub const STAND_IN_QUANTA: u64 = 2;
 
 /// Settings of a pipeline executor.
@@ -33,7 +33,7 @@ pub struct PipelineConfig {
     pub main: usize,
     /// Number of workers in the reserve role.
     pub reserve: usize,
-    /// Time that a worker stays in a young job before it looks at the board again.
+    /// Time in a young job between looks at the board.
     pub quantum: Duration,
     /// Largest number of jobs that wait or run at once.
     pub capacity: usize,
@@ -51,10 +51,9 @@ pub struct PipelineShared<W, B, Q, T> {
     seqs: CachePadded<W>,
     pub(crate) allowances: Allowances<W>,
     pub(crate) stand_ins: StandIns<W>,
-    /// Service of the least served old job when last taken.
     service_floor: CachePadded<W>,
     stopping: CachePadded<W>,
-    /// Number of jobs in, or about to enter, the order of deadlines.
+    /// Number of jobs in, or entering, the order of deadlines.
     deadlines: CachePadded<W>,
     /// Number of a single worker's turns, with allowance left and without.
     turns: [W; 2],
@@ -62,8 +61,8 @@ pub struct PipelineShared<W, B, Q, T> {
 }
 
 impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
-    /// Makes the state of an executor without jobs, on an empty board and an empty table of at
-    /// least `config.capacity` places.
+    /// Makes the state of an executor, on an empty board and an empty table of at least
+    /// `config.capacity` places.
     ///
     /// # Panics
     ///
@@ -77,7 +76,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         assert!(config.capacity > 0, "a pipeline executor must admit a job");
         let workers = config.main + config.reserve;
         assert!(workers > 0, "a pipeline executor must have a worker");
-        // The gate counts up to its capacity; the rest of its range is headroom.
+        // The rest of the gate's range is headroom.
         let headroom = usize::MAX / executor_core::COUNT_UNIT - config.capacity;
         Self {
             board,
@@ -98,7 +97,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     }
 
     /// Adds `spares` [spare threads](mod@crate::policy::worker::stand_in) before the first
-    /// submission. It adds none if the quantum is too short for a young job.
+    /// submission; none if the quantum is too short for a young job.
     ///
     /// # Panics
     ///
@@ -124,7 +123,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         spare_number(self.workers(), spare)
     }
 
-    /// Nanoseconds that every worker must have spent in one turn before a spare thread stands in.
+    /// Nanoseconds that every worker must spend in one turn before a spare thread stands in.
     pub fn stand_in_ns(&self) -> u64 {
         self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
     }
@@ -167,31 +166,31 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         nanos(self.config.quantum)
     }
 
-    /// Nanoseconds of a visit of an old job while no young job waits.
+    /// Nanoseconds of an old job's visit while no young job waits.
     pub fn stay_ns(&self) -> u64 {
         self.quantum_ns().saturating_mul(STAY_QUANTA)
     }
 
-    /// Microseconds of service below which a job is young: [`YOUNG_QUANTA`] quanta.
+    /// Microseconds of service below which a job is young.
     pub fn young_tag(&self) -> usize {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Counts an arrival, which the caller published before a sequentially consistent fence.
+    /// Counts an arrival, published before a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
     }
 
-    /// Number of publications in young jobs, wrapping around, as a snapshot.
+    /// Returns a snapshot of the number of arrivals in young jobs, wrapping around.
     pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that
         // reads of an arrival finds the job, unless other workers have claimed everything.
         mem.load(&self.young_arrivals, Ordering::Acquire)
     }
 
-    /// Returns whether `worker` has used up its allowance for young jobs. Then it takes an old job
-    /// first, and does not leave it for a young one.
+    /// Returns whether `worker` has used up its allowance for young jobs. Then it prefers old jobs,
+    /// and does not leave one for a young one.
     pub fn is_allowance_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         self.allowances.is_used_up(mem, worker)
     }

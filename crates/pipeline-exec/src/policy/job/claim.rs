@@ -26,11 +26,11 @@ pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
 #[derive(Debug)]
 pub struct Claims<W> {
     next: W,
-    /// Number of returned pieces that no worker has taken.
+    /// Number of unclaimed returned pieces.
     returned: W,
     /// Number of started stages whose last finisher has not left.
     open: W,
-    /// Row 0, inline, because most small jobs have one stage.
+    /// Inline, because most small jobs have one stage.
     first: Row<W>,
     more: Box<[Row<W>]>,
 }
@@ -39,11 +39,11 @@ pub struct Claims<W> {
 struct Row<W> {
     /// Stage and slots; 0: no run yet.
     run: W,
-    /// Number of slots of stage `k` not accounted for.
+    /// Number of slots not accounted for.
     left: W,
-    /// Number of unfinished stages before stage `k`.
+    /// Number of unfinished stages before this one.
     pending: W,
-    /// Recent nanoseconds per slot of stage `k`; 0: unknown.
+    /// Recent nanoseconds per slot; 0: unknown.
     slot_ns: W,
 }
 
@@ -59,7 +59,7 @@ pub struct Piece {
 /// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// The caller got these slots. It accounts for each once, after it ran or was abandoned.
+    /// The caller accounts for each of these slots once, after it ran or was abandoned.
     Slots {
         /// The claimed slots.
         piece: Piece,
@@ -69,13 +69,13 @@ pub enum Claim {
     },
     /// The caller takes a returned piece from the ledger and reconciles the job.
     Returned,
-    /// Every slot of the started stages is claimed.
+    /// The started stages have no free slot.
     Exhausted,
     /// The job is closed.
     Closed,
 }
 
-/// The slots that were unclaimed at the close. The closer accounts for them.
+/// The slots that the closer abandons and accounts for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "what is not accounted for keeps the job from ending"]
 pub struct Unclaimed {
@@ -86,8 +86,7 @@ pub struct Unclaimed {
 }
 
 impl<W> Claims<W> {
-    /// Makes the claims of a job without started stages. `before` counts the stages before each
-    /// stage.
+    /// Makes the claims of a new job. `before` counts the stages before each stage.
     ///
     /// # Panics
     ///
@@ -114,7 +113,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Starts a stage that follows no other, as run number `run`, before the job is shared.
+    /// Starts a first stage, as run number `run`, before the job is shared.
     pub fn begin<M: Memory<Word = W>>(&self, mem: &M, run: usize, stage: usize, slots: usize) {
         // Ordering: Relaxed, all. The job is not shared yet; the table and the board publish it.
         mem.store(&self.at(stage).left, slots, Ordering::Relaxed);
@@ -122,7 +121,7 @@ impl<W> Claims<W> {
         mem.store(&self.open, run + 1, Ordering::Relaxed);
     }
 
-    /// Claims `wanted(stage, left)` slots of one stage, from one to `left`. Returned pieces go
+    /// Claims `wanted(stage, left)` slots, from one to `left`, of one stage. Returned pieces go
     /// first.
     pub fn claim<M: Memory<Word = W>>(&self, mem: &M, wanted: impl Fn(usize, usize) -> usize) -> Claim {
         loop {
@@ -143,8 +142,8 @@ impl<W> Claims<W> {
             let left = run.units() - slot;
             let taken = wanted(run.stage(), left).clamp(1, left);
             let taken_to = ClaimWord::at(number, slot + taken);
-            // The read precedes the exchange, so an observer of the last claim knows that claims
-            // have ended. The starter of a later run reconciles the job.
+            // An observer of the last claim knows that claims have ended, because the read precedes
+            // the exchange. The starter of a later run reconciles the job.
             let last = taken == left && self.run(mem, number + 1).is_none();
             // Ordering: Relaxed. One word decides, and a claim says nothing about completion.
             if mem
@@ -164,7 +163,7 @@ impl<W> Claims<W> {
     }
 
     /// Accounts for `slots` slots of `stage`. Returns whether the stage is over; then the caller is
-    /// its last finisher and sees what every slot wrote.
+    /// its last finisher and sees all that its slots wrote.
     pub fn account<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Release. Edge `slot/done`: pairs with the Acquire fence below, taken by the
         // last finisher. What these slots wrote comes before.
@@ -180,7 +179,7 @@ impl<W> Claims<W> {
     }
 
     /// Counts a finished stage before `stage`. Returns whether it was the last; then the caller
-    /// starts `stage` and sees what the stages before it wrote.
+    /// starts `stage` and sees what those stages wrote.
     pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
         // Ordering: Release. Edge `stage/pending`: pairs with the Acquire fence below. What this
         // stage's slots and its `finish` wrote comes before.
@@ -194,8 +193,8 @@ impl<W> Claims<W> {
         true
     }
 
-    /// Starts `stage`. Returns `false` if the job is closed. The caller finished a stage before it
-    /// and has not called [`finished`](Claims::finished) yet.
+    /// Starts `stage`; returns `false` if the job is closed. The caller finished a stage before it
+    /// and calls [`finished`](Claims::finished) later.
     #[must_use]
     pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Relaxed. The caller's own stage is still counted, so the count does not reach
@@ -232,15 +231,15 @@ impl<W> Claims<W> {
         true
     }
 
-    /// Makes `pieces` pieces claimable, which the ledger has already.
+    /// Makes `pieces` pieces of the ledger claimable.
     pub fn give_back<M: Memory<Word = W>>(&self, mem: &M, pieces: usize) {
         // Ordering: Release. Edge `claim/returned`: pairs with the Acquire in `take_returned`. The
         // piece is in the ledger, and what the giver knew of its stage goes with it.
         mem.fetch(&self.returned, Fetch::Add(pieces), Ordering::Release);
     }
 
-    /// Closes the job to claims. Returns the unclaimed slots, without returned pieces, to the
-    /// caller that closed it, and `None` to others.
+    /// Closes the job to claims. Returns the unclaimed slots, without returned pieces, to the one
+    /// caller that closed it.
     pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
         // Ordering: Relaxed. The walk seals each row that looks empty; that exchange finds a run
         // that came first.
@@ -273,8 +272,7 @@ impl<W> Claims<W> {
         Some(unclaimed)
     }
 
-    /// Accounts for the slots that the closer abandons. Returns what [`finished`](Claims::finished)
-    /// does.
+    /// Accounts for abandoned slots. Returns what [`finished`](Claims::finished) does.
     pub fn give_up<M: Memory<Word = W>>(&self, mem: &M, stages: &[(usize, usize)]) -> bool {
         let over = |&(stage, slots): &(usize, usize)| self.account(mem, stage, slots) && self.finished(mem);
         // Every stage is accounted for, even after a `true`.
@@ -295,7 +293,7 @@ impl<W> Claims<W> {
         ClaimWord(mem.load(&self.next, Ordering::Acquire)).is_closed()
     }
 
-    /// Returns the stage and slot of the next claim; if none is left, the last stage and its slots.
+    /// Returns the stage and slot of the next claim, or the last stage and its slots.
     pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -305,7 +303,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Returns the number of unclaimed slots of started stages, without returned slots.
+    /// Returns the unclaimed slots of started stages, without returned slots.
     pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -321,7 +319,7 @@ impl<W> Claims<W> {
         self.runs(mem, 0).map(|run| (run.stage(), run.slots()))
     }
 
-    /// Returns the accounted slots and all slots of the started stages.
+    /// Returns the accounted and all slots of the started stages.
     pub fn progress<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         let each = self.runs(mem, 0).map(|run| {
             // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions. A party
@@ -334,13 +332,13 @@ impl<W> Claims<W> {
         })
     }
 
-    /// Returns how many slots of a started `stage` are not accounted for.
+    /// Returns the slots of a started `stage` not accounted for.
     pub fn left<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
         // Ordering: Relaxed. A statistic.
         mem.load(&self.at(stage).left, Ordering::Relaxed)
     }
 
-    /// Returns recent nanoseconds per slot of `stage`; `None` before one has run.
+    /// Returns recent nanoseconds per slot; `None` before one has run.
     pub fn slot_ns<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> Option<u64> {
         // Ordering: Relaxed. An estimate, on which no result depends.
         match mem.load(&self.at(stage).slot_ns, Ordering::Relaxed) {
@@ -361,7 +359,7 @@ impl<W> Claims<W> {
         mem.store(&self.at(stage).slot_ns, known, Ordering::Relaxed);
     }
 
-    /// Returns the estimated nanoseconds of all slots of the started stages.
+    /// Returns the estimated nanoseconds of all started slots.
     pub fn worked_ns<M: Memory<Word = W>>(&self, mem: &M) -> u64 {
         let each = self.runs(mem, 0).map(|run| {
             let slot_ns = self.slot_ns(mem, run.stage()).unwrap_or(0);
@@ -444,7 +442,7 @@ impl Run {
         self.0 & SLOT_MASK
     }
 
-    /// A stage without slots counts as one unit, because it finishes too.
+    /// A stage without slots is one unit, because it finishes too.
     fn units(self) -> usize {
         self.slots().max(1)
     }

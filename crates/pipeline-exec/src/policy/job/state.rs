@@ -25,16 +25,14 @@ pub struct JobState<W, P> {
     pub(crate) standing: Standing<W>,
     pub(crate) ledger: P,
     pub(crate) service: W,
-    /// Number of workers in the job. A worker from the queue of singles counts only if the job
-    /// limits workers.
+    /// Number of workers in the job; singles count workers only if the job limits them.
     visitors: W,
     lent: W,
     workers_max: usize,
     weight: Class,
-    /// Counts by worker, then the helper's, then by spare thread. Empty in a one-slot job, which
-    /// uses `solo`.
+    /// Counts by worker, helper, spare thread. A one-slot job uses `solo`.
     slots_per_worker: Box<[W]>,
-    /// Number, plus one, of a one-slot job's worker.
+    /// Number, plus one, of the worker.
     solo: W,
     workers: usize,
     /// Whether the first stages were started by hand.
@@ -104,7 +102,7 @@ impl<W, P> JobState<W, P> {
         self.outer = Some(outer);
     }
 
-    /// Takes the end out. Without one, it has `waker` woken at the end.
+    /// Takes the end out. Before the end, it keeps `waker` to wake it then.
     ///
     /// # Panics
     ///
@@ -133,8 +131,7 @@ impl<W, P> JobState<W, P> {
         })
     }
 
-    /// Returns the accounted and all slots of the started stages; for a job that grows, tasks over
-    /// and spawned.
+    /// Returns the accounted and all started slots; for a job that grows, tasks over and spawned.
     pub fn progress<E>(&self, env: &E) -> (usize, usize)
     where
         E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
@@ -184,7 +181,7 @@ impl<W, P> JobState<W, P> {
         self.weight
     }
 
-    /// Returns the submission time in nanoseconds on the executor's clock.
+    /// Returns the submission time, in nanoseconds of the executor's clock.
     pub fn submitted_ns(&self) -> u64 {
         self.submitted_ns
     }
@@ -199,15 +196,14 @@ impl<W, P> JobState<W, P> {
         self.seq
     }
 
-    /// Returns a snapshot of the service so far, in weighted microseconds.
+    /// Returns the service so far, in weighted microseconds, as a snapshot.
     pub fn service<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A statistic, and a hint for the choice of a job.
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// Returns the tag in the order of service; jobs with less than `young` of service come first.
-    /// A worker in the job adds one to a young tag and a stay to an old one, so that workers spread
-    /// over jobs.
+    /// Returns the tag in the order of service; jobs below `young` come first. A worker in the job
+    /// adds one to a young tag and a stay to an old one, so that workers spread over jobs.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
         // Ordering: Relaxed. A party that goes in or out reconciles the job afterwards.
         let inside = mem.load(&self.visitors, Ordering::Relaxed);
@@ -227,7 +223,7 @@ impl<W, P> JobState<W, P> {
         workers
     }
 
-    /// Raises the invited workers to `workers`, and returns the increase.
+    /// Raises the invited workers to `workers`. Returns the increase.
     pub(crate) fn invites<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
         // Ordering: Relaxed. As above.
         let invited = mem.load(&self.invited, Ordering::Relaxed);
@@ -254,7 +250,7 @@ impl<W, P> JobState<W, P> {
             && self.claims.is_claimable(mem)
     }
 
-    /// Returns whether an outer job is closed or late and needs no result of this one.
+    /// Returns whether an outer job is closed or late.
     pub(crate) fn is_orphaned<M: Memory<Word = W>>(&self, mem: &M, now_ns: impl Fn() -> u64) -> bool {
         let outers = iter::successors(self.outer.as_deref(), |outer| outer.outer.as_deref());
         let is_over = |outer: &Self| {
@@ -263,8 +259,8 @@ impl<W, P> JobState<W, P> {
         outers.into_iter().any(is_over)
     }
 
-    /// Returns the reason of a shutdown. A nested job is cancelled, not returned, because it is
-    /// part of a running slot.
+    /// Returns the reason of a shutdown. A nested job is cancelled, because it is part of a running
+    /// slot.
     pub(crate) fn stop_reason(&self) -> CloseReason {
         match self.outer {
             None => CloseReason::Stopped,
@@ -272,7 +268,7 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Counts a worker in. Returns `false` if the job has its limit of workers.
+    /// Counts a worker in. Returns `false` at the limit of workers.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         if !self.is_limited() {
             // Ordering: Relaxed. It affects the job's place; the party that reconciles the job
@@ -292,8 +288,8 @@ impl<W, P> JobState<W, P> {
         false
     }
 
-    /// Counts a worker out. The worker then looks at the board, because a party that found the job
-    /// full relies on it.
+    /// Counts a worker out. It then looks at the board, because a party that found the job full
+    /// relies on it.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The fences of both looks order it for a party that found the job full.
         mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
@@ -345,8 +341,7 @@ impl<W, P> JobState<W, P> {
     }
 
     /// Charges the job for `ns` nanoseconds of a worker. A job that grows old continues at `floor`
-    /// plus this visit, behind jobs that have waited, and at most `young` or this visit ahead of
-    /// it.
+    /// plus this visit, and at most `young` or this visit ahead of it.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
         let us = usize::try_from(ns / 1_000).unwrap_or(usize::MAX);
         let charged = self.weigh(us).max(1);
@@ -371,8 +366,7 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Moves an old job that grows to at least `floor` if no worker is in it: the wait for a wake
-    /// earns no service.
+    /// Moves an idle old job that grows to at least `floor`: waiting for a wake earns no service.
     pub(crate) fn line_up<M: Memory<Word = W>>(&self, mem: &M, young: usize, floor: usize) {
         // Ordering: Relaxed. As in `tag`.
         if mem.load(&self.visitors, Ordering::Relaxed) > 0 {

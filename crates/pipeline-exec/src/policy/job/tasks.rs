@@ -1,7 +1,7 @@
 //! The tasks of a job that grows.
 //!
-//! The job's lock guards the table, which is in its ledger. A worker takes the task that it runs
-//! out of the table, so no two workers can be in one task.
+//! The table is in the job's ledger, under its lock. A worker takes out the task that it runs, so
+//! no two workers can be in one task.
 //!
 //! ```text
 //!                  spawn
@@ -30,10 +30,10 @@ use std::task::Waker;
 
 use crate::task::{Task, Turn};
 
-/// Number of the only stage. Its one slot stays claimed for all tasks together.
+/// Number of the only stage. Its one slot stays claimed.
 pub(crate) const STAGE: usize = 0;
 
-/// Number of ready tasks from the head among which a worker prefers its own last ones.
+/// Number of ready tasks, from the head, among which a worker prefers its own last ones.
 const NEAR: usize = 8;
 
 /// Number of consecutive takes that may pass over the queue's head.
@@ -44,7 +44,7 @@ pub(crate) struct Tasks {
     entries: BTreeMap<usize, Entry>,
     queue: VecDeque<usize>,
     passes: usize,
-    /// Number of spawned tasks, and of the next task.
+    /// Number of spawned tasks.
     spawned: usize,
     open: bool,
     closed: bool,
@@ -85,8 +85,7 @@ impl Tasks {
         }
     }
 
-    /// Adds a task; `waker` makes its waker from its number. Returns the number, or the task if the
-    /// job is closed or over.
+    /// Adds a task. Returns its number, or the task if the job is closed or over.
     pub(crate) fn spawn(
         &mut self,
         task: Box<dyn Task>,
@@ -133,7 +132,7 @@ impl Tasks {
         !runs
     }
 
-    /// Makes the task dropped at its next turn, or after the running one. Returns what
+    /// Has the task dropped at its next turn, or after the running one. Returns what
     /// [`wake`](Self::wake) does.
     pub(crate) fn cancel(&mut self, number: usize) -> bool {
         if let Some(entry) = self.entries.get_mut(&number) {
@@ -142,8 +141,8 @@ impl Tasks {
         self.wake(number)
     }
 
-    /// Takes the longest ready task, or one of the next few that `worker` ran last, because its
-    /// memory is in that core's caches. At most [`PASSES_MAX`] takes in a row pass over the head.
+    /// Takes the longest ready task, or a near one that `worker` ran last, because that core's
+    /// caches have its memory. At most [`PASSES_MAX`] takes in a row pass over the head.
     pub(crate) fn take(&mut self, worker: usize) -> Option<Taken> {
         let own = |number: &usize| {
             let entry = self.entries.get(number);
@@ -183,7 +182,7 @@ impl Tasks {
         Ok(entry.ready)
     }
 
-    /// Forgets tasks that were taken and dropped. Returns whether the caller ends the job.
+    /// Forgets dropped tasks. Returns whether the caller ends the job.
     pub(crate) fn finish(&mut self, numbers: impl IntoIterator<Item = usize>) -> bool {
         for number in numbers {
             self.entries.remove(&number);
@@ -191,7 +190,7 @@ impl Tasks {
         self.is_over()
     }
 
-    /// Notes the drop of the handle. Returns whether the caller ends the job.
+    /// Notes the handle's drop. Returns whether the caller ends the job.
     pub(crate) fn leave(&mut self) -> bool {
         self.open = false;
         self.is_over()

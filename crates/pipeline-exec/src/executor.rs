@@ -24,8 +24,8 @@ use crate::policy::{self, Admitted, PipelinePorts, Refused, Terms};
 use crate::submit_error::SubmitError;
 use crate::ticket::{JobTicket, block_on};
 
-/// Runs jobs on a fixed set of threads. A drop shuts it down: running slots finish, every ticket
-/// fires, and the threads are joined.
+/// Runs jobs on a fixed set of threads. A drop lets running slots finish, fires every ticket, and
+/// joins the threads.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -41,7 +41,7 @@ pub struct PipelineExecutor {
     executor: Option<Executor<PipelineTask>>,
 }
 
-/// Submits jobs without owning the executor, from steps too. After the executor's end it refuses
+/// Submits jobs, from steps too, without owning the executor. After the executor's end it refuses
 /// every job.
 #[derive(Clone)]
 pub struct PipelineHandle {
@@ -58,7 +58,7 @@ impl PipelineExecutor {
         self.handle.submit(job)
     }
 
-    /// Opens a job that grows: tasks are added while it runs. [`OpenJob`] has an example.
+    /// Opens a job that grows while it runs. [`OpenJob`] has an example.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl PipelineExecutor {
     ///
     /// # Panics
     ///
-    /// In a step of this executor, if it is full: the step might wait for itself.
+    /// In a step of this executor, if it is full: it might wait for itself.
     pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit_blocking(job)
     }
@@ -96,14 +96,14 @@ impl PipelineExecutor {
         self.handle.submit_async(job)
     }
 
-    /// Helps the ticket's job: this thread runs slots of that job alone until it has ended. So the
-    /// job makes progress while all workers are busy.
+    /// Helps the ticket's job: this thread runs slots of that job alone until its end, even while
+    /// all workers are busy.
     ///
-    /// The thread sleeps while the job has nothing to claim. It counts against
+    /// The thread sleeps while nothing can be claimed. It counts against
     /// [`max_workers`](crate::JobBuilder::max_workers), but its time is no service. Its steps see
     /// [`Role::Lent`](crate::Role::Lent) and the [`worker_id`](crate::StepCx::worker_id) behind the
-    /// last worker's. A second helper of a job only waits. A shutdown does not wait for the
-    /// helper's slot. The call blocks, so async code should await the ticket.
+    /// last worker's. A job's second helper only waits. A shutdown does not wait for its slot. The
+    /// call blocks; async code should await the ticket.
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
     ///
@@ -144,7 +144,7 @@ impl PipelineExecutor {
     ///
     /// # Panics
     ///
-    /// In a step of this executor, because the step would wait for itself.
+    /// In a step of this executor.
     pub fn drain(mut self) {
         let hub = &self.handle.hub;
         hub.assert_not_on_own_worker("PipelineExecutor::drain");
@@ -180,7 +180,7 @@ impl PipelineExecutor {
     ///
     /// # Panics
     ///
-    /// In a step of this executor, because the step would wait for itself.
+    /// In a step of this executor.
     pub fn drain_timeout(self, timeout: Duration) -> Result<(), Self> {
         let hub = &self.handle.hub;
         hub.assert_not_on_own_worker("PipelineExecutor::drain_timeout");
@@ -197,12 +197,12 @@ impl PipelineExecutor {
     ///
     /// Returns the jobs that ran no slot, in order of submission, without their output type
     /// ([`Job::downcast`]); their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs
-    /// with slots left are [`Cancelled`](crate::JobErrorKind::Cancelled). Jobs whose last slots are
-    /// running complete.
+    /// with slots left are [`Cancelled`](crate::JobErrorKind::Cancelled); jobs that run their last
+    /// slots complete.
     ///
     /// # Panics
     ///
-    /// In a step of this executor, because the step would wait for itself.
+    /// In a step of this executor.
     #[must_use = "these jobs were accepted and have not run"]
     pub fn shutdown(mut self) -> Vec<Job> {
         self.handle
@@ -328,7 +328,7 @@ impl PipelineHandle {
 
 impl Drop for PipelineExecutor {
     fn drop(&mut self) {
-        // A panic in one stage's drop affects no other job.
+        // One stage's panic affects no other job.
         for job in self.stop() {
             quietly_drop(job);
         }

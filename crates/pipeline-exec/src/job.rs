@@ -24,15 +24,15 @@ use crate::stage::{PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
 use crate::step_cx::{Nest, Role, StepCx, Watch};
 
-/// Stages for a pipeline executor, each cut into slots that run in parallel. `T` is the job's
-/// output ([`JobBuilder::output`]).
+/// Stages of slots that run in parallel on a pipeline executor. `T` is the job's output
+/// ([`JobBuilder::output`]).
 pub struct Job<T = ()> {
     /// The job's subject, for people.
     pub table_name: Cow<'static, str>,
     /// Name in messages and logs.
     pub id: JobId,
     cost: Option<NonZeroU64>,
-    /// `None`: the default options. The box keeps a job inside an error small.
+    /// The box keeps a job inside an error small.
     terms: Option<Box<Terms>>,
     stages: StageGraph,
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
@@ -40,8 +40,7 @@ pub struct Job<T = ()> {
 }
 
 impl Job {
-    /// Makes a job of one stage with a slot per step, without options. Steps run in any order and
-    /// in parallel.
+    /// Makes a job of one stage with a slot per step. Steps run in any order and in parallel.
     #[must_use]
     pub fn from_steps(table_name: impl Into<Cow<'static, str>>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
         let mut builder = Self::builder(table_name);
@@ -61,8 +60,8 @@ impl Job {
         }
     }
 
-    /// Restores the output type of a job that [`shutdown`](crate::PipelineExecutor::shutdown)
-    /// returned, so that its ticket returns the output.
+    /// Restores the output type of a job from [`shutdown`](crate::PipelineExecutor::shutdown), so
+    /// that its ticket returns the output.
     ///
     /// ```
     /// use pipeline_exec::{Job, JobStatus, PipelineExecutor, step};
@@ -97,11 +96,11 @@ impl Job {
 }
 
 impl<T> Job<T> {
-    /// Claims and runs the next slot on this thread, without an executor; for tests of stages.
-    /// Returns `None` if every slot is claimed or the job has failed.
+    /// Claims and runs the next slot on this thread, for tests of stages. Returns `None` if every
+    /// slot is claimed or the job has failed.
     ///
-    /// Many threads may call it. A stage's last slot finishes the stage and starts its followers. A
-    /// job run in part may be submitted.
+    /// Many threads may call it. A stage's last slot finishes it and starts its followers. A partly
+    /// run job may be submitted.
     /// ```
     /// use pipeline_exec::{Job, step};
     ///
@@ -177,7 +176,7 @@ impl<T> Job<T> {
         self.cost.map(NonZeroU64::get)
     }
 
-    /// Returns the finished and all slots of the stages started by hand.
+    /// Returns the finished and all slots of stages started by hand.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.by_hand
@@ -265,7 +264,7 @@ impl<'a> StepCx<'a> {
     ///
     /// Idle workers join in, because the job goes to the same executor. Meanwhile this worker runs
     /// slots of that job alone, as a [helper](crate::PipelineExecutor::run_until), so nested waits
-    /// cannot deadlock. If the executor is full or closed, this worker runs the whole job by hand.
+    /// cannot deadlock. If the executor is full or closed, the whole job runs here by hand.
     ///
     /// If this slot's job is closed, the inner job ends as
     /// [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries.
@@ -344,9 +343,8 @@ enum Making<T> {
 }
 
 impl<T> JobBuilder<T> {
-    /// Sets the job's output. `make` runs once, on the worker that finished the last stage, and
-    /// sees what all stages wrote. Its error or panic fails the job. It does not run if the job
-    /// ends early.
+    /// Sets the job's output. `make` runs once, on the last stage's finisher, and sees what all
+    /// stages wrote. Its error or panic fails the job. It does not run if the job ends early.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
@@ -428,7 +426,7 @@ impl<T> JobBuilder<T> {
         self
     }
 
-    /// Takes the job's name from `ids`, not from the process's generator.
+    /// Takes the job's name from `ids` instead of the process's generator.
     pub fn id_from(mut self, ids: &mut JobIds) -> Self {
         self.id = Some(ids.next_id());
         self
@@ -448,8 +446,8 @@ impl<T> JobBuilder<T> {
     }
 
     /// Closes the job this long after submission, at the next slot boundary, with
-    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). The next worker that looks at
-    /// the board closes a waiting job: while any worker works, within four quanta and a slot.
+    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A waiting job is closed by the
+    /// next worker that looks at the board: within four quanta and a slot while any worker works.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self

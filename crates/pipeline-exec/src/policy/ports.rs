@@ -18,7 +18,7 @@ use crate::spans::JobSpans;
 use crate::step_cx::{Role, StepCx};
 use crate::task::Turn;
 
-/// One party's access to a pipeline executor.
+/// A party's access to a pipeline executor.
 pub trait PipelinePorts:
     Sized
     + Memory
@@ -28,31 +28,31 @@ pub trait PipelinePorts:
     + Exclusive<Ledger>
     + Table<Arc<JobBody<<Self as Memory>::Word, <Self as Exclusive<Ledger>>::Place>>>
 {
-    /// The state that all parties of the executor share.
+    /// The parties' shared state.
     fn shared(&self) -> &SharedOf<Self>;
 
-    /// Makes a word for a job that is not yet shared.
+    /// Makes a word for an unshared job.
     fn word(&self, value: usize) -> Self::Word;
 
-    /// Makes an empty ledger for a job that is not yet shared.
+    /// Makes an empty ledger for an unshared job.
     fn place(&self) -> <Self as Exclusive<Ledger>>::Place;
 
-    /// Calls `wait` with a waker and a function that blocks until a wake since its last return. The
-    /// function may return spuriously.
+    /// Calls `wait` with a waker and a function that blocks until a wake since its last return, or
+    /// spuriously returns.
     fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut()));
 
-    /// Runs a job inside the slot of `outer` with context `cx`, and returns its end. Environments
-    /// call [`nest_in`](super::nest_in) for it.
+    /// Runs a job inside the slot of `outer` and returns its end. Environments call
+    /// [`nest_in`](super::nest_in).
     fn nest(&self, outer: (&Arc<StateOf<Self>>, JobHandle), cx: &StepCx<'_>, spec: JobSpec) -> JobEnd;
 
     /// Makes `looks` workers run [`look`](super::look()), each while it returns
     /// [`Again`](super::LookEnd::Again). Returns `false` if the workers are leaving.
     fn hand_over(&self, looks: usize) -> bool;
 
-    /// Wakes spare thread `spare`, which [is awake](PipelineShared::spare_is_awake) from now on.
+    /// Wakes a spare thread, which [is awake](PipelineShared::spare_is_awake) from now on.
     fn wake_spare(&self, _spare: usize) {}
 
-    /// Wakes the parties that wait for the end of the last job.
+    /// Wakes the parties that wait for the last job's end.
     fn all_ended(&self);
 
     /// Wakes the parties that wait for room after a refusal.
@@ -60,7 +60,7 @@ pub trait PipelinePorts:
 
     /// Wakes a party that waits for a job or its slot.
     fn wake(&self, waker: Waker) {
-        // A waker that panics does not stop the other wakes.
+        // A panic does not stop other wakes.
         guard::quietly(|| waker.wake());
     }
 
@@ -86,7 +86,7 @@ pub type SharedOf<E> = PipelineShared<
 /// The answer to a submission inside a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestAnswer {
-    /// The job was admitted.
+    /// The admitted job's handle.
     Admitted(JobHandle),
     /// The executor is full, so the job runs by hand.
     Full,
@@ -94,7 +94,7 @@ pub enum NestAnswer {
     Closed,
 }
 
-/// An event of a job, reported when it is certain.
+/// An event of a job, reported when certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
     /// The job entered the table.
@@ -102,13 +102,13 @@ pub enum PipelineEvent<'a> {
         /// The job.
         job: JobHandle,
     },
-    /// A stage started; the first ones start with the submission.
+    /// A stage started; first stages start with the submission.
     StageStarted {
         /// The job.
         job: JobHandle,
         /// The stage.
         stage: usize,
-        /// Number of its slots.
+        /// Its number of slots.
         slots: usize,
     },
     /// A worker is about to claim slots of the job.
@@ -122,7 +122,7 @@ pub enum PipelineEvent<'a> {
         /// Nanoseconds on the executor's clock.
         at_ns: u64,
     },
-    /// The first slots of a job were claimed.
+    /// The job's first slots were claimed.
     Started {
         /// The job.
         job: JobHandle,
@@ -139,7 +139,7 @@ pub enum PipelineEvent<'a> {
         job: JobHandle,
         /// The stage.
         stage: usize,
-        /// The first of the slots.
+        /// The first slot.
         first: usize,
         /// Their number.
         slots: usize,
@@ -165,10 +165,10 @@ pub enum PipelineEvent<'a> {
     Failed {
         /// The job.
         job: JobHandle,
-        /// Place, name and error of the failure.
+        /// The failure's place, name and error.
         failure: &'a Failure,
     },
-    /// A worker leaves a job. The event is missing if user code between steps panics.
+    /// A worker leaves a job. A panic of user code between steps skips the event.
     Left {
         /// The job.
         job: JobHandle,
@@ -202,7 +202,7 @@ pub enum PipelineEvent<'a> {
         error: Option<&'a JobError>,
         /// Slots that ran.
         slots: usize,
-        /// Nanoseconds from submission to the first claim, or else to the end.
+        /// Nanoseconds from submission to the first claim, or else the end.
         wait_ns: u64,
         /// Nanoseconds from the first claim, if any, to the end.
         run_ns: Option<u64>,
@@ -216,14 +216,14 @@ pub enum PipelineEvent<'a> {
 /// Steps between two events of a job, for oracles.
 #[derive(Clone, Copy, Debug)]
 pub enum InnerEvent<'a> {
-    /// A shutdown has begun: no party enters a job any more.
+    /// A shutdown has begun: no party enters a job.
     Stops,
     /// A worker has claimed a returned piece or a turn, and takes it from the ledger next.
     Takes {
         /// The job.
         job: JobHandle,
     },
-    /// A party begins a round: it reads what is claimable from now on, and updates the board.
+    /// A party begins a round: it reads what is claimable, and updates the board.
     Settles {
         /// The job.
         job: JobHandle,
@@ -234,7 +234,7 @@ pub enum InnerEvent<'a> {
         job: JobHandle,
         /// The stage.
         stage: usize,
-        /// The first of the slots.
+        /// The first slot.
         first: usize,
         /// Their number.
         slots: usize,
@@ -245,12 +245,12 @@ pub enum InnerEvent<'a> {
         job: JobHandle,
         /// The stage.
         stage: usize,
-        /// The first of the slots.
+        /// The first slot.
         first: usize,
         /// Their number.
         slots: usize,
     },
-    /// A ready task was added to a job. It is claimable soon after.
+    /// A ready task was added. It is claimable soon after.
     TaskSpawned {
         /// The job.
         job: JobHandle,
@@ -264,15 +264,15 @@ pub enum InnerEvent<'a> {
         /// The task.
         task: usize,
     },
-    /// A task was cancelled. The next worker that takes it drops it.
+    /// A task was cancelled. Its next worker drops it.
     TaskCancelled {
         /// The job.
         job: JobHandle,
         /// The task.
         task: usize,
     },
-    /// A turn ended. The event follows [`SlotRan`](PipelineEvent::SlotRan), unless the task was
-    /// cancelled and not run.
+    /// A turn ended. [`SlotRan`](PipelineEvent::SlotRan) comes first, unless the task was cancelled
+    /// and not run.
     TurnOver {
         /// The job.
         job: JobHandle,
@@ -288,12 +288,12 @@ pub enum InnerEvent<'a> {
         /// The task.
         task: usize,
     },
-    /// A slot is about to submit a job and wait for it.
+    /// A slot is about to submit a job and wait.
     Nests {
         /// The slot's job.
         job: JobHandle,
     },
-    /// The answer to the submission of [`Nests`](Self::Nests).
+    /// The answer to a submission, after [`Nests`](Self::Nests).
     NestAnswered {
         /// The slot's job.
         job: JobHandle,

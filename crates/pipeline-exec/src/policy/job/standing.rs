@@ -2,8 +2,8 @@
 //!
 //! A job belongs on the board while it has something to claim. A party that changed its claims or
 //! service *reconciles* it afterwards: [`reconcile`](crate::policy::board::reconcile) updates the
-//! board. Two parties may reconcile one job at once; one may change its keys, and neither may wait.
-//! So the word is a combining lock that never blocks:
+//! board. Of two parties at once, one may change the keys, and neither may wait. So the word is a
+//! combining lock that never blocks:
 //!
 //! ```text
 //!     2    1       0
@@ -13,15 +13,15 @@
 //! ```
 //!
 //! - **enter**: one read-modify-write sets BUSY and DIRTY. If BUSY was set, the holder finds DIRTY.
-//! - **begin round**: the holder clears DIRTY, reads claims and service, and puts the keys on,
-//!   takes them off, or moves them.
-//! - **leave**: one compare-and-swap from BUSY alone to idle. If DIRTY is set, it fails, and
-//!   another round follows.
-//! - **publish**: the party that put the keys on, or made something claimable, has workers look.
+//! - **begin round**: the holder clears DIRTY, reads claims and service, and adds, removes or moves
+//!   the keys.
+//! - **leave**: one compare-and-swap from BUSY to idle. If DIRTY is set, it fails, and another
+//!   round follows.
+//! - **publish**: the party that added the keys, or made something claimable, has workers look.
 //!
 //! Why the board agrees: an **enter** follows the last change of the claims. Either its party
-//! becomes the holder and reads the change, or the holder's **leave** comes later, finds DIRTY, and
-//! the next round reads it.
+//! becomes the holder and reads the change, or the holder's **leave** finds DIRTY, and the next
+//! round reads it.
 //!
 //! Why no job is missed: a party that found BUSY publishes without knowing whether the keys are on.
 //! If they were on throughout, its fence comes after them. Otherwise the holder reads DIRTY, puts
@@ -38,7 +38,7 @@ const ON: usize = 4;
 
 pub(crate) struct Standing<W> {
     word: W,
-    /// Tag of the job's key on the board. Only the holder touches it.
+    /// Only the holder touches the tag.
     tag: W,
 }
 

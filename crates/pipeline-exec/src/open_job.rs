@@ -17,14 +17,14 @@ pub use crate::task::{Task, Turn};
 /// A job that grows: [tasks](Task) are added while it runs.
 ///
 /// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. Its tasks share its service,
-/// class, deadline and limit of workers. The job ends when the last clone is dropped and the last
-/// task is over, or when it is cancelled or fails.
+/// class, deadline and limit of workers. It ends when the last clone is dropped and the last task
+/// is over, or by cancellation or failure.
 ///
 /// The thread that closes the job drops the tasks that no worker runs. So do not cancel it under a
 /// lock that a task's drop takes. [`spawn`](Self::spawn) and wakes drop no task.
 ///
-/// Workers that look at the board close late jobs. If all tasks are parked and no worker has work,
-/// the job's owner must cancel it.
+/// Workers that look at the board close late jobs. The owner must cancel a job whose tasks are all
+/// parked, if no worker has work.
 ///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Terms, open_job::{Task, Turn}};
@@ -65,7 +65,7 @@ struct Opened {
     job: JobHandle,
 }
 
-/// Wakes and cancels a task of a job that grows. A drop has no effect.
+/// Wakes and cancels a task. A drop has no effect.
 #[derive(Clone)]
 pub struct OpenTask {
     hub: Arc<Hub>,
@@ -146,8 +146,7 @@ impl OpenTask {
         grow::wake(&*self.hub, &self.state, self.job, self.number);
     }
 
-    /// Makes a worker drop the task, after its running turn. It has no effect on a task that is
-    /// over.
+    /// Makes a worker drop the task, after its running turn. A task that is over stays so.
     pub fn cancel(&self) {
         grow::cancel_task(&*self.hub, &self.state, self.job, self.number);
     }

@@ -7,7 +7,7 @@ use crate::error::StepError;
 use crate::step_cx::StepCx;
 
 /// A part of a job, cut into slots that run in parallel and in any order. Results do not depend on
-/// timing if each slot writes to its own place and [`Stage::finish`] merges the places in order.
+/// timing if each slot writes to its own place and [`Stage::finish`] merges them in order.
 ///
 /// ```
 /// use std::sync::{Arc, OnceLock};
@@ -47,19 +47,19 @@ pub trait Stage: Send + Sync {
         Cow::Borrowed(self.name())
     }
 
-    /// Number of slots; 0 for a stage that only finishes. The call comes once, when the stage
-    /// starts: on the submitting thread for first stages, on a worker for later ones.
+    /// Number of slots; 0 for a stage that only finishes. Called once, when the stage starts: on
+    /// the submitting thread for first stages, else on a worker.
     fn slots(&self) -> usize;
 
-    /// Runs one slot; called once for each slot below [`Stage::slots`], on any worker.
+    /// Runs one slot. Called once per slot below [`Stage::slots`], on any worker.
     ///
     /// # Errors
     ///
     /// Any error or panic fails the job.
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError>;
 
-    /// Runs once after the last slot, and sees what every slot wrote. It does not run in a job that
-    /// failed or was closed.
+    /// Runs once after the last slot, and sees what every slot wrote. It does not run in a failed
+    /// or closed job.
     ///
     /// # Errors
     ///
@@ -70,8 +70,8 @@ pub trait Stage: Send + Sync {
     }
 }
 
-/// Undivided work: one slot of a job from [`Job::from_steps`](crate::Job::from_steps). Every
-/// closure of this signature is one.
+/// A slot of a job from [`Job::from_steps`](crate::Job::from_steps). Every closure of this
+/// signature is one.
 pub trait PipelineStep: Send + Sync {
     /// Name in messages and errors.
     fn name(&self) -> &str {
@@ -95,7 +95,7 @@ where
     }
 }
 
-/// Boxes a closure as a step, and lets the compiler infer its parameter types.
+/// Boxes a closure as a step, and lets the compiler infer its parameters.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, step};

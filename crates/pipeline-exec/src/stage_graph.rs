@@ -7,10 +7,10 @@ use crate::error::StepError;
 use crate::stage::{OneStep, PipelineStep, Stage, Steps};
 use crate::step_cx::StepCx;
 
-/// Stages, and the stages that must be finished before each starts.
+/// Stages, and the stages before each.
 ///
-/// A stage has its number in the order of adding and comes after earlier ones alone, so stages form
-/// no circle. Unordered stages run in parallel.
+/// Stages are numbered in the order of adding, and follow earlier ones alone, so they form no
+/// circle. Unordered stages run in parallel.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,7 +54,7 @@ enum Nodes {
     /// One step, inline, because most jobs have this form.
     Step(OneStep),
     Tasks,
-    /// No stage or several. Boxed, because every job holds a graph.
+    /// Boxed, because every job holds a graph.
     #[expect(clippy::box_collection, reason = "a word here, and three in a vector")]
     Several(Option<Box<Vec<Node>>>),
 }
@@ -92,7 +92,7 @@ impl StageGraph {
         matches!(self.nodes, Nodes::Tasks)
     }
 
-    /// Returns whether the job is a single step, without `finish` and followers.
+    /// Returns whether the job is a single step.
     pub(crate) fn is_step(&self) -> bool {
         matches!(self.nodes, Nodes::Step(_))
     }
@@ -190,7 +190,7 @@ impl StageGraph {
         }
     }
 
-    /// The stages that must be finished before stage `number` starts.
+    /// The stages that must finish before stage `number` starts.
     ///
     /// # Panics
     ///
@@ -227,7 +227,7 @@ impl StageGraph {
     }
 }
 
-/// Stands for all tasks. Its slot is claimed at the opening, and no worker runs it.
+/// Stands for all tasks. No worker runs its slot, which is claimed at the opening.
 struct TasksStage;
 
 impl Stage for TasksStage {

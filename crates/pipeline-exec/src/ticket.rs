@@ -49,15 +49,15 @@ impl<T> JobTicket<T> {
     ///
     /// # Panics
     ///
-    /// In a step of the same executor, because the job may wait for that step; or if the ticket was
-    /// polled to its end.
+    /// In a step of the same executor, because the job may wait for it; or if the ticket was polled
+    /// to its end.
     pub fn wait(self) -> Result<JobReport<T>, JobError> {
         self.control.hub.assert_not_on_own_worker("JobTicket::wait");
         block_on(self)
     }
 
-    /// Helps the job on this thread, as [`run_until`](crate::PipelineExecutor::run_until) does, and
-    /// returns its end.
+    /// Helps the job, as [`run_until`](crate::PipelineExecutor::run_until) does, and returns its
+    /// end.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -102,7 +102,7 @@ impl<T> JobTicket<T> {
         self.control.id()
     }
 
-    /// Returns a handle to watch and stop the job.
+    /// Returns a handle on the job.
     #[must_use]
     pub fn control(&self) -> JobControl {
         self.control.clone()
@@ -145,8 +145,8 @@ impl<T> fmt::Debug for JobTicket<T> {
     }
 }
 
-/// Watches and stops a job, for example in a progress bar or a Ctrl-C handler. It does not keep the
-/// job's data alive.
+/// Watches and stops a job, as in a progress bar or a Ctrl-C handler, without keeping its data
+/// alive.
 #[derive(Clone)]
 pub struct JobControl {
     hub: Arc<Hub>,
@@ -155,14 +155,14 @@ pub struct JobControl {
 }
 
 impl JobControl {
-    /// Returns slots done and slots of the started stages; for a job that grows, tasks over and
-    /// spawned. Both only grow, and are equal at the end.
+    /// Returns slots done and started; for a job that grows, tasks over and spawned. Both only
+    /// grow, and are equal at the end.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.state.progress(&*self.hub)
     }
 
-    /// Returns each stage's progress, in the order of adding; empty when the job has ended.
+    /// Returns each stage's progress, in the order of adding; empty after the job's end.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -204,20 +204,20 @@ impl JobControl {
         stages
     }
 
-    /// Cancels the job at its next slot boundary. The ticket fires when the running slots have
+    /// Cancels the job at its next slot boundary. The ticket fires when running slots have
     /// returned.
     pub fn cancel(&self) {
         policy::cancel(&*self.hub, &self.state, self.job);
     }
 
-    /// Closes the job if its deadline has passed. Busy workers do so too; the owner of a job whose
-    /// tasks are all parked calls this.
+    /// Closes the job if its deadline has passed. Workers do so while they have work; the owner
+    /// calls this for a job whose tasks are all parked.
     pub fn stop_if_late(&self) {
         policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
     }
 
     /// Returns why the job was closed; `None` if it runs or completed.
-    /// [`HandedBack`](JobErrorKind::HandedBack) means that its executor ends.
+    /// [`HandedBack`](JobErrorKind::HandedBack): its executor ends.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.hub.change(self.state.ledger(), |ledger| ledger.stopped())

@@ -8,7 +8,6 @@ use executor_core::Pin;
 
 use crate::trace::PipelineTrace;
 
-/// Number of jobs admitted at once, by default.
 const CAPACITY: usize = 65_536;
 
 /// Sets up a [`PipelineExecutor`](crate::PipelineExecutor).
@@ -75,9 +74,9 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Number of main and of reserve threads, instead of the split of [`threads`](Self::threads).
+    /// Number of main and reserve threads, instead of the split of [`threads`](Self::threads).
     /// Without reserve threads a heavy job gets what young ones leave. Without main threads a light
-    /// job waits for heavier ones. With `(1, 0)` one thread alternates between both roles.
+    /// job waits for heavier ones. `(1, 0)` is one thread that alternates between both roles.
     pub fn roles(mut self, main: usize, reserve: usize) -> Self {
         self.threads = main.saturating_add(reserve);
         self.roles = Some((main, reserve));
@@ -86,8 +85,8 @@ impl PipelineExecutorBuilder {
 
     /// Number of spare threads, at most one per thread. Default 0.
     ///
-    /// A spare thread takes a waiting young job when every thread has been in one slot or turn for
-    /// two quanta. With a quantum of zero no job is young, and no spare thread starts.
+    /// When every thread has been in one slot or turn for two quanta, a spare thread takes a
+    /// waiting young job. With a quantum of zero no job is young, and no spare thread starts.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Role, step};
@@ -118,9 +117,8 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Time that a worker stays in a young job before it looks at the board again. Default 2 ms;
-    /// zero means one slot. In an old job, which has had four quanta, it stays for four, or until a
-    /// young job comes.
+    /// Time in a young job between looks at the board. Default 2 ms; zero means one slot. A worker
+    /// stays in an old job, which has had four quanta, for four, or until a young job comes.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
@@ -145,7 +143,7 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Sets a function that each thread calls first, with its worker's number.
+    /// Sets a function that each thread calls first, with its number.
     pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.on_thread_start = Some(Hook(Arc::new(hook)));
         self

@@ -8,8 +8,8 @@ use executor_core::{thousands, write_columns};
 use super::counts::{Activity, JobCounts, Times};
 use crate::policy::job::spec::Class;
 
-/// The counters of a pipeline executor, which may be some operations apart.
-/// [`PipelineSnapshot::since`] subtracts snapshots.
+/// The counters of an executor, which may be some operations apart. [`PipelineSnapshot::since`]
+/// subtracts snapshots.
 ///
 /// ```
 /// use pipeline_exec::{Class, Job, PipelineExecutor, step};
@@ -33,8 +33,7 @@ use crate::policy::job::spec::Class;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// This is its `Display`. *busy* is time in jobs. The line *others* appears if threads other than
-/// workers counted something.
+/// Its `Display`: *busy* is time in jobs, and *others* appears if other threads counted something.
 ///
 /// ```text
 /// 11 jobs submitted, 0 wait, 0 run in 1.4ms
@@ -50,11 +49,11 @@ use crate::policy::job::spec::Class;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PipelineSnapshot {
-    /// Time since the executor was built, or the earlier snapshot.
+    /// Time since the build, or the earlier snapshot.
     pub elapsed: Duration,
     /// Jobs that wait or run now.
     pub queue_depth: usize,
-    /// Jobs without a claim yet.
+    /// Jobs without a claim.
     pub waiting: usize,
     /// Unfinished jobs with a claim.
     pub running: usize,
@@ -62,11 +61,11 @@ pub struct PipelineSnapshot {
     pub jobs: JobCounts,
     /// Each worker's activity, by number.
     pub workers: Vec<Activity>,
-    /// Activity of helpers, spare threads, and callers on which a job ended.
+    /// Activity of helpers, spare threads, and other callers.
     pub others: Activity,
     /// Workers in the main role; higher numbers are in reserve. A single worker has both.
     pub workers_main: usize,
-    /// Waiting and run times by class: see [`PipelineSnapshot::times_of`].
+    /// Times by class: see [`PipelineSnapshot::times_of`].
     pub times: [Times; Class::ALL.len()],
 }
 

@@ -13,18 +13,18 @@
 //!    remove ◄── served ◄── heaviest    by `reconcile`, when there is nothing
 //! ```
 //!
-//! A *single*, a one-slot job of one stage without a stated cost, is in neither order. Its handle
-//! goes through a first-in-first-out queue, and the worker that takes it claims the slot.
+//! A *single*, a one-slot job of one stage without a stated cost, is in a first-in-first-out queue
+//! instead. The worker that takes its handle claims the slot.
 //!
 //! ```text
 //!    submit ──► singles ──► a main worker, in turns with the young jobs of the board;
 //!                           a reserve worker, when nothing is heavy
 //! ```
 //!
-//! A cancelled single leaves a dead handle. A submitter that finds more handles than the executor
-//! admits jobs takes out two and puts back the live ones. So the queue stays bounded.
+//! A cancelled single leaves a dead handle. A submitter that finds more handles than admitted jobs
+//! takes out two and puts back the live ones, so the queue stays bounded.
 //!
-//! A third order has jobs with a deadline, earliest first. Each look first closes late jobs.
+//! A third order has deadlines, earliest first. Each look first closes late jobs.
 //!
 //! One party at a time changes a job's keys ([`standing`](crate::policy::job::standing)), one order
 //! after the other. Meanwhile a claimable job may be missing and an exhausted one present; a worker
@@ -34,7 +34,7 @@ use executor_core::ports::{Fifo, OrderedSet};
 
 use crate::policy::job::handle::JobHandle;
 
-/// The board, over one kind of ordered set and of queue.
+/// The board, over ordered sets and a queue.
 #[derive(Debug, Default)]
 pub struct JobBoard<B, Q> {
     heaviest: B,
@@ -44,7 +44,7 @@ pub struct JobBoard<B, Q> {
 }
 
 impl<B, Q> JobBoard<B, Q> {
-    /// Makes a board of three empty sets and an empty queue.
+    /// Makes an empty board of empty sets and an empty queue.
     pub fn new(heaviest: B, served: B, deadlines: B, singles: Q) -> Self {
         Self {
             heaviest,

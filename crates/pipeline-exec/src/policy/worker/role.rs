@@ -6,13 +6,13 @@
 //!
 //! A visit of an old job lasts four quanta, or to the next boundary once a young job waits. While
 //! old jobs wait, young ones get at most 17 of 20 parts of a worker's time
-//! ([`allowance`](crate::policy::board::allowance)). A worker without allowance left takes an old
-//! job first and stays to the end of its look's quantum. So no job starves.
+//! ([`allowance`](crate::policy::board::allowance)). A worker without allowance takes an old job
+//! first and stays to the end of its look's quantum. So no job starves.
 //!
 //! [`Class::Batch`](crate::policy::Class) jobs, and jobs expected to take over eight quanta
-//! ([`need`](crate::policy::board::need)), are old at once. Singles are young, and alternate with
-//! the board's young jobs. Each order covers every job with an unclaimed slot, so no worker sleeps
-//! while one exists.
+//! ([`need`](crate::policy::board::need)), are old at once. Singles alternate with the board's
+//! young jobs. Each order covers every job with an unclaimed slot, so no worker sleeps while one
+//! exists.
 
 use std::cell::Cell;
 
@@ -79,8 +79,7 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     search.take(select_heaviest).or_else(|| search.take_single())
 }
 
-/// Turns of a single worker without allowance are counted apart, or all of them could fall on
-/// reserve turns.
+/// Turns without allowance are counted apart, or all of them could fall on reserve turns.
 pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
     let shared = env.shared();
     let PipelineConfig { main, reserve, .. } = *shared.config();
@@ -98,7 +97,6 @@ pub(crate) struct Search<'a, E> {
     env: &'a E,
     worker: usize,
     role: Role,
-    /// The worker's last clock reading, renewed after a fruitless attempt.
     clock_ns: Cell<u64>,
     until_ns: u64,
     young_arrivals: usize,
@@ -130,7 +128,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
         })
     }
 
-    /// Takes young jobs of the board and singles in turn.
+    /// Takes the board's young jobs and singles in turn.
     pub(crate) fn take_young(&self) -> Option<u64> {
         let single_first = self
             .env

@@ -60,8 +60,8 @@
 //! - A step that fails or panics fails its own job alone.
 //! - Every ticket fires: on completion, failure, cancel, deadline, shutdown and drop.
 //! - The caller gets back each refused job, and from `shutdown` each job that ran no slot.
-//! - A short job waits about one slot, and heavy ones keep 15 % of the time. `docs/latency.md` in
-//!   the repository has figures.
+//! - A short job waits about one slot beside any number of heavy ones, which keep 15 % of the time.
+//!   `docs/latency.md` in the repository has figures.
 //!
 //! The hidden module `policy` makes every decision over ports, so the simulator runs the same code.
 #![forbid(unsafe_code)]

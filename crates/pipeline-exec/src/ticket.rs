@@ -155,8 +155,8 @@ pub struct JobControl {
 }
 
 impl JobControl {
-    /// Returns slots done and started; for a job that grows, tasks over and spawned. Both only
-    /// grow, and are equal at the end.
+    /// Returns slots done and slots of the started stages; for a job that grows, tasks over and
+    /// spawned. Both only grow, and are equal at the end.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.state.progress(&*self.hub)

@@ -61,7 +61,7 @@ pub struct PipelineSnapshot {
     pub jobs: JobCounts,
     /// Each worker's activity, by number.
     pub workers: Vec<Activity>,
-    /// Activity of helpers, spare threads, and other callers.
+    /// Activity of helpers, spare threads, and callers on which a job ended.
     pub others: Activity,
     /// Workers in the main role; higher numbers are in reserve. A single worker has both.
     pub workers_main: usize,

@@ -37,8 +37,8 @@ pub trait PipelinePorts:
     /// Makes an empty ledger for an unshared job.
     fn place(&self) -> <Self as Exclusive<Ledger>>::Place;
 
-    /// Calls `wait` with a waker and a function that blocks until a wake since its last return, or
-    /// spuriously returns.
+    /// Calls `wait` with a waker and a function that blocks until a wake since its last return. It
+    /// may return spuriously.
     fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut()));
 
     /// Runs a job inside the slot of `outer` and returns its end. Environments call

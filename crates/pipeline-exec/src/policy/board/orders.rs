@@ -21,8 +21,8 @@
 //!                           a reserve worker, when nothing is heavy
 //! ```
 //!
-//! A cancelled single leaves a dead handle. A submitter that finds more handles than admitted jobs
-//! takes out two and puts back the live ones, so the queue stays bounded.
+//! A cancelled single leaves a dead handle. A submitter that finds more handles than the executor
+//! admits jobs takes out two and puts back the live ones, so the queue stays bounded.
 //!
 //! A third order has deadlines, earliest first. Each look first closes late jobs.
 //!
@@ -44,7 +44,7 @@ pub struct JobBoard<B, Q> {
 }
 
 impl<B, Q> JobBoard<B, Q> {
-    /// Makes an empty board of empty sets and an empty queue.
+    /// Makes a board of three empty sets and an empty queue.
     pub fn new(heaviest: B, served: B, deadlines: B, singles: Q) -> Self {
         Self {
             heaviest,

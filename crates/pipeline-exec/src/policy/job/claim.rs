@@ -359,7 +359,7 @@ impl<W> Claims<W> {
         mem.store(&self.at(stage).slot_ns, known, Ordering::Relaxed);
     }
 
-    /// Returns the estimated nanoseconds of all started slots.
+    /// Returns the estimated nanoseconds of all slots of the started stages.
     pub fn worked_ns<M: Memory<Word = W>>(&self, mem: &M) -> u64 {
         let each = self.runs(mem, 0).map(|run| {
             let slot_ns = self.slot_ns(mem, run.stage()).unwrap_or(0);

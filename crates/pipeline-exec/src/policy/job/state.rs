@@ -25,7 +25,8 @@ pub struct JobState<W, P> {
     pub(crate) standing: Standing<W>,
     pub(crate) ledger: P,
     pub(crate) service: W,
-    /// Number of workers in the job; singles count workers only if the job limits them.
+    /// Number of workers in the job. A worker from the queue of singles counts only if the job
+    /// limits workers.
     visitors: W,
     lent: W,
     workers_max: usize,
@@ -131,7 +132,8 @@ impl<W, P> JobState<W, P> {
         })
     }
 
-    /// Returns the accounted and all started slots; for a job that grows, tasks over and spawned.
+    /// Returns the accounted and all slots of the started stages; for a job that grows, tasks over
+    /// and spawned.
     pub fn progress<E>(&self, env: &E) -> (usize, usize)
     where
         E: Memory<Word = W> + Exclusive<Ledger, Place = P>,

@@ -1,4 +1,4 @@
-//! The executor: threads, and a board of jobs that they look at.
+//! The executor: its threads and its board of jobs.
 
 mod builder;
 mod start;
@@ -24,8 +24,8 @@ use crate::policy::{self, Admitted, PipelinePorts, Refused, Terms};
 use crate::submit_error::SubmitError;
 use crate::ticket::{JobTicket, block_on};
 
-/// Runs jobs on a fixed set of threads. Dropping it shuts it down: running slots finish, every
-/// ticket fires, and the threads are joined.
+/// Runs jobs on a fixed set of threads. A drop lets running slots finish, fires every ticket, and
+/// joins the threads.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -41,7 +41,7 @@ pub struct PipelineExecutor {
     executor: Option<Executor<PipelineTask>>,
 }
 
-/// Submits jobs without owning the executor, from steps too. After the executor's end it returns
+/// Submits jobs, from steps too, without owning the executor. After the executor's end it refuses
 /// every job.
 #[derive(Clone)]
 pub struct PipelineHandle {
@@ -49,7 +49,7 @@ pub struct PipelineHandle {
 }
 
 impl PipelineExecutor {
-    /// Submits a job; never blocks.
+    /// Submits a job without blocking.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl PipelineExecutor {
         self.handle.submit(job)
     }
 
-    /// Opens a job that grows: tasks are added to it while it runs. [`OpenJob`] has an example.
+    /// Opens a job that grows while it runs. [`OpenJob`] has an example.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl PipelineExecutor {
         self.handle.open(name, terms)
     }
 
-    /// Submits a job; waits for room while the executor is full.
+    /// Submits a job, and waits while the executor is full.
     ///
     /// # Errors
     ///
@@ -79,12 +79,12 @@ impl PipelineExecutor {
     ///
     /// # Panics
     ///
-    /// In a step of this executor, if there is no room: it might wait for itself.
+    /// In a step of this executor, if it is full: it might wait for itself.
     pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit_blocking(job)
     }
 
-    /// Submits a job; waits for room while the executor is full.
+    /// Submits a job, and waits while the executor is full.
     ///
     /// # Errors
     ///
@@ -96,14 +96,14 @@ impl PipelineExecutor {
         self.handle.submit_async(job)
     }
 
-    /// Helps the ticket's job: this thread runs slots of that job alone until the job has ended. So
-    /// the job makes progress while all workers are busy.
+    /// Helps the ticket's job: this thread runs slots of that job alone until its end, even while
+    /// all workers are busy.
     ///
     /// The thread sleeps while nothing can be claimed. It counts against
-    /// [`max_workers`](crate::JobBuilder::max_workers), and its time does not count as service. Its
-    /// steps see [`Role::Lent`](crate::Role::Lent) and the [`worker_id`](crate::StepCx::worker_id)
-    /// behind the last worker's. A second helper of one job only waits. A shutdown does not wait
-    /// for a slot that runs here. The call blocks; async code should await the ticket.
+    /// [`max_workers`](crate::JobBuilder::max_workers), but its time is no service. Its steps see
+    /// [`Role::Lent`](crate::Role::Lent) and the [`worker_id`](crate::StepCx::worker_id) behind the
+    /// last worker's. A job's second helper only waits. A shutdown does not wait for its slot. The
+    /// call blocks; async code should await the ticket.
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
     ///
@@ -117,7 +117,7 @@ impl PipelineExecutor {
     ///
     /// # Panics
     ///
-    /// In a step of the same executor, as [`JobTicket::wait`]; or if the job is another executor's.
+    /// In a step of the same executor, as [`JobTicket::wait`]; or if another executor has the job.
     pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
         self.handle.run_until(ticket);
     }
@@ -128,7 +128,7 @@ impl PipelineExecutor {
         self.handle.workers()
     }
 
-    /// A handle that can be cloned and sent.
+    /// Returns a handle that can be cloned and sent.
     #[must_use]
     pub fn handle(&self) -> PipelineHandle {
         self.handle.clone()
@@ -144,7 +144,7 @@ impl PipelineExecutor {
     ///
     /// # Panics
     ///
-    /// In a step of this executor: it would wait for itself.
+    /// In a step of this executor.
     pub fn drain(mut self) {
         let hub = &self.handle.hub;
         hub.assert_not_on_own_worker("PipelineExecutor::drain");
@@ -176,11 +176,11 @@ impl PipelineExecutor {
     ///
     /// # Errors
     ///
-    /// Returns the executor if a job has not ended by then. It stays closed; the jobs inside go on.
+    /// Returns the closed executor if a job has not ended by then. Its jobs go on.
     ///
     /// # Panics
     ///
-    /// In a step of this executor: it would wait for itself.
+    /// In a step of this executor.
     pub fn drain_timeout(self, timeout: Duration) -> Result<(), Self> {
         let hub = &self.handle.hub;
         hub.assert_not_on_own_worker("PipelineExecutor::drain_timeout");
@@ -193,16 +193,16 @@ impl PipelineExecutor {
         Ok(())
     }
 
-    /// Stops the executor: running slots finish, and no other slot begins.
+    /// Stops the executor: running slots finish, and no other begins.
     ///
-    /// Returns the jobs that ran no slot, in the order of submission, without the type of their
-    /// output ([`Job::downcast`]); their tickets say
-    /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs with slots left are
-    /// [`Cancelled`](crate::JobErrorKind::Cancelled). Jobs whose last slots are running complete.
+    /// Returns the jobs that ran no slot, in order of submission, without their output type
+    /// ([`Job::downcast`]); their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs
+    /// with slots left are [`Cancelled`](crate::JobErrorKind::Cancelled); jobs that run their last
+    /// slots complete.
     ///
     /// # Panics
     ///
-    /// In a step of this executor: it would wait for itself.
+    /// In a step of this executor.
     #[must_use = "these jobs were accepted and have not run"]
     pub fn shutdown(mut self) -> Vec<Job> {
         self.handle
@@ -218,7 +218,7 @@ impl PipelineExecutor {
         let hub = &self.handle.hub;
         let mut handed_back = policy::stop(&**hub);
         hub.room.tell();
-        // A spare thread cannot join itself, so another thread drops the executor then.
+        // A spare thread cannot join itself, so another thread drops the executor.
         if hub
             .own_worker()
             .is_some_and(|worker| worker >= hub.shared().workers())
@@ -319,7 +319,7 @@ impl PipelineHandle {
         self.hub.shared().workers()
     }
 
-    /// The executor's counters.
+    /// Returns the executor's counters.
     #[must_use]
     pub fn snapshot(&self) -> PipelineSnapshot {
         self.hub.snapshot()
@@ -328,7 +328,7 @@ impl PipelineHandle {
 
 impl Drop for PipelineExecutor {
     fn drop(&mut self) {
-        // A stage whose drop panics affects no other job.
+        // One stage's panic affects no other job.
         for job in self.stop() {
             quietly_drop(job);
         }
@@ -353,6 +353,6 @@ impl fmt::Debug for PipelineHandle {
 fn leave_behind(executor: Executor<PipelineTask>) {
     executor.handle().shutdown();
     let joins = std::thread::Builder::new().name("pipeline-exec-end".to_owned());
-    // If no thread can be started, the executor is dropped here.
+    // If no thread starts, the executor is dropped here.
     drop(joins.spawn(move || drop(executor)));
 }

@@ -1,4 +1,4 @@
-//! A job as its user makes it, before and after an executor has it.
+//! A job, before an executor has it and after.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -24,15 +24,15 @@ use crate::stage::{PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
 use crate::step_cx::{Nest, Role, StepCx, Watch};
 
-/// Work for a pipeline executor: stages, each cut into slots that run in parallel. `T` is its
-/// output ([`JobBuilder::output`]).
+/// Stages of slots that run in parallel on a pipeline executor. `T` is the job's output
+/// ([`JobBuilder::output`]).
 pub struct Job<T = ()> {
-    /// The job's subject; for people.
+    /// The job's subject, for people.
     pub table_name: Cow<'static, str>,
     /// Name in messages and logs.
     pub id: JobId,
     cost: Option<NonZeroU64>,
-    /// `None` means the default options. Boxed to keep a job inside an error small.
+    /// The box keeps a job inside an error small.
     terms: Option<Box<Terms>>,
     stages: StageGraph,
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
@@ -40,8 +40,7 @@ pub struct Job<T = ()> {
 }
 
 impl Job {
-    /// Makes a job of one stage with a slot for each step, without options. Steps may run at the
-    /// same time and in any order.
+    /// Makes a job of one stage with a slot per step. Steps run in any order and in parallel.
     #[must_use]
     pub fn from_steps(table_name: impl Into<Cow<'static, str>>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
         let mut builder = Self::builder(table_name);
@@ -49,7 +48,7 @@ impl Job {
         builder.build()
     }
 
-    /// Starts a job; add its stages.
+    /// Starts a job without stages.
     pub fn builder(table_name: impl Into<Cow<'static, str>>) -> JobBuilder {
         JobBuilder {
             table_name: table_name.into(),
@@ -61,9 +60,8 @@ impl Job {
         }
     }
 
-    /// Restores the type of the output of a job that
-    /// [`shutdown`](crate::PipelineExecutor::shutdown) returned, so that its ticket returns the
-    /// output.
+    /// Restores the output type of a job from [`shutdown`](crate::PipelineExecutor::shutdown), so
+    /// that its ticket returns the output.
     ///
     /// ```
     /// use pipeline_exec::{Job, JobStatus, PipelineExecutor, step};
@@ -83,7 +81,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// Returns the unchanged job if it has no output or one of another type.
+    /// Returns the unchanged job if it has no output of type `T`.
     pub fn downcast<T: Send + 'static>(self) -> Result<Job<T>, Self> {
         match self.output.remember() {
             Some(output) => Ok(self.giving(output).0),
@@ -98,11 +96,11 @@ impl Job {
 }
 
 impl<T> Job<T> {
-    /// Claims the next slot and runs it on this thread, without an executor; for tests of stages.
-    /// Returns `None` if every slot is claimed or the job has failed.
+    /// Claims and runs the next slot on this thread, for tests of stages. Returns `None` if every
+    /// slot is claimed or the job has failed.
     ///
-    /// Any number of threads may call it. A stage's last slot finishes the stage and starts its
-    /// followers. A job run in part may be submitted.
+    /// Many threads may call it. A stage's last slot finishes it and starts its followers. A partly
+    /// run job may be submitted.
     /// ```
     /// use pipeline_exec::{Job, step};
     ///
@@ -114,8 +112,7 @@ impl<T> Job<T> {
     ///
     /// # Errors
     ///
-    /// The failure of the slot, of its stage's `finish`, of a later stage's `slots`, or of the
-    /// output.
+    /// Why the slot, its stage's `finish`, a later stage's `slots`, or the output failed.
     pub fn get_next(&self) -> Option<Result<usize, JobError>> {
         let mut failure = None;
         let claims = self.by_hand.get_or_init(|| {
@@ -174,12 +171,12 @@ impl<T> Job<T> {
         })
     }
 
-    /// Returns the estimated work that its builder was given.
+    /// Returns the estimated work from the builder.
     pub fn cost(&self) -> Option<u64> {
         self.cost.map(NonZeroU64::get)
     }
 
-    /// Returns the slots done and in all, of the stages that were started by hand.
+    /// Returns the finished and all slots of stages started by hand.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.by_hand
@@ -265,11 +262,11 @@ impl<T> Job<T> {
 impl<'a> StepCx<'a> {
     /// Runs a job inside this slot and returns its end.
     ///
-    /// The job goes to the same executor, so idle workers join in. Meanwhile this worker runs slots
-    /// of that job and of no other, as a [helper](crate::PipelineExecutor::run_until), so nested
-    /// waits cannot deadlock. If the executor is full or closed, the whole job runs here, by hand.
+    /// Idle workers join in, because the job goes to the same executor. Meanwhile this worker runs
+    /// slots of that job alone, as a [helper](crate::PipelineExecutor::run_until), so nested waits
+    /// cannot deadlock. If the executor is full or closed, the whole job runs here by hand.
     ///
-    /// When this slot's job is closed, the inner job ends as
+    /// If this slot's job is closed, the inner job ends as
     /// [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries.
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step, steps};
@@ -327,7 +324,7 @@ impl<T> fmt::Debug for Job<T> {
     }
 }
 
-/// Builds a [`Job`] from its stages.
+/// Builds a [`Job`].
 #[derive(Clone)]
 #[must_use = "`build` makes the job"]
 pub struct JobBuilder<T = ()> {
@@ -346,9 +343,8 @@ enum Making<T> {
 }
 
 impl<T> JobBuilder<T> {
-    /// Sets the job's output. `make` runs once, on the worker that finished the last stage, and
-    /// sees what all stages wrote. If it fails or panics, the job fails. It does not run if the job
-    /// ends early.
+    /// Sets the job's output. `make` runs once, on the last stage's finisher, and sees what all
+    /// stages wrote. Its error or panic fails the job. It does not run if the job ends early.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
@@ -389,13 +385,13 @@ impl<T> JobBuilder<T> {
         }
     }
 
-    /// Adds a stage after all stages that have no follower yet.
+    /// Adds a stage after all stages without a follower.
     pub fn stage(mut self, stage: Arc<dyn Stage>) -> Self {
         self.stages.then(stage);
         self
     }
 
-    /// Sets the stages and their order, in place of those added so far.
+    /// Replaces the stages and their order.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -436,29 +432,28 @@ impl<T> JobBuilder<T> {
         self
     }
 
-    /// Estimated work, 1 or more, in a unit that all jobs of an executor share, such as bytes to
-    /// read. By default it is unknown, and the number of slots that start with the job stands for
-    /// it.
+    /// Estimated work, 1 or more, in a unit that all jobs of an executor share, such as bytes.
+    /// Default: the number of slots that start with the job.
     pub fn cost(mut self, cost: u64) -> Self {
         self.cost = NonZeroU64::new(cost.max(1));
         self
     }
 
-    /// How urgent the job is. Default [`Class::Normal`].
+    /// The job's urgency. Default [`Class::Normal`].
     pub fn class(mut self, class: Class) -> Self {
         self.terms.class = class;
         self
     }
 
-    /// Closes the job this long after submission, at the next slot boundary; it fails with
-    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). The next worker that looks at
-    /// the board closes a waiting job: while any worker works, within four quanta and a slot.
+    /// Closes the job this long after submission, at the next slot boundary, with
+    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A waiting job is closed by the
+    /// next worker that looks at the board: within four quanta and a slot while any worker works.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// Largest number of workers in the job at the same time. Default: all.
+    /// Largest number of workers in the job at once. Default: all.
     ///
     /// # Panics
     ///
@@ -472,7 +467,7 @@ impl<T> JobBuilder<T> {
         self
     }
 
-    /// Builds the job. A job without stages completes when a worker visits it.
+    /// Builds the job. Without stages it completes when a worker visits it.
     ///
     /// # Panics
     ///

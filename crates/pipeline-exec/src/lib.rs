@@ -16,7 +16,7 @@
 //! | observation | [`metrics`], `tracing` spans, [`trace`] for Perfetto |
 //! | the end | [`drain`](PipelineExecutor::drain), [`shutdown`](PipelineExecutor::shutdown) |
 //!
-//! A graph of stages: two sides are read at the same time, then joined.
+//! A graph of stages reads two sides at the same time, then joins them:
 //!
 //! ```
 //! use pipeline_exec::{Class, Job, PipelineExecutor, Stage, StageGraph, StepCx, StepError};
@@ -55,18 +55,17 @@
 //!
 //! # Guarantees
 //!
-//! - Each slot of a job runs once. [`Stage::finish`] runs once, after the stage's last slot, and
-//!   sees what the slots wrote.
-//! - A step that fails or panics fails its own job alone; workers live on.
+//! - Each slot runs once. [`Stage::finish`] runs once, after the last slot, and sees what the slots
+//!   wrote.
+//! - A step that fails or panics fails its own job alone.
 //! - Every ticket fires: on completion, failure, cancel, deadline, shutdown and drop.
-//! - The caller gets back each job that was refused, and from `shutdown` each job that ran no slot.
-//! - A short job waits about one slot, however many heavy ones run, and heavy ones keep 15 % of the
-//!   time. `docs/latency.md` in the repository has figures.
+//! - The caller gets back each refused job, and from `shutdown` each job that ran no slot.
+//! - A short job waits about one slot beside any number of heavy ones, which keep 15 % of the time.
+//!   `docs/latency.md` in the repository has figures.
 //!
-//! The module `policy` holds every decision, over ports, so the simulator runs the same code. It is
-//! for the simulator and the models, and hidden from these pages.
+//! The hidden module `policy` makes every decision over ports, so the simulator runs the same code.
 #![forbid(unsafe_code)]
-// Code here runs on workers; where it blocks on purpose, it says why.
+// Code here runs on workers; where it blocks, a comment says why.
 #![warn(clippy::disallowed_methods)]
 
 mod detached;

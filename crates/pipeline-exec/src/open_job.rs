@@ -1,4 +1,4 @@
-//! The handles of jobs that grow.
+//! Handles of jobs that grow.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -14,17 +14,17 @@ use crate::ticket::JobTicket;
 
 pub use crate::task::{Task, Turn};
 
-/// A job that grows: [tasks](Task) are added to it while it runs.
+/// A job that grows: [tasks](Task) are added while it runs.
 ///
-/// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. Its tasks share the job's
-/// service, class, deadline and limit of workers. The job ends when the last clone is dropped and
-/// the last task is over, or when it is cancelled or fails.
+/// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. Its tasks share its service,
+/// class, deadline and limit of workers. It ends when the last clone is dropped and the last task
+/// is over, or by cancellation or failure.
 ///
 /// The thread that closes the job drops the tasks that no worker runs. So do not cancel it under a
-/// lock that a task takes when it is dropped. [`spawn`](Self::spawn) and wakes drop no task.
+/// lock that a task's drop takes. [`spawn`](Self::spawn) and wakes drop no task.
 ///
-/// Late jobs are closed by workers that look at the board. If all tasks are parked and no worker
-/// has work, the job's owner must cancel it.
+/// Workers that look at the board close late jobs. The owner must cancel a job whose tasks are all
+/// parked, if no worker has work.
 ///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Terms, open_job::{Task, Turn}};
@@ -65,7 +65,7 @@ struct Opened {
     job: JobHandle,
 }
 
-/// Wakes and cancels a task of a job that grows. Dropping it has no effect.
+/// Wakes and cancels a task. A drop has no effect.
 #[derive(Clone)]
 pub struct OpenTask {
     hub: Arc<Hub>,
@@ -79,7 +79,7 @@ pub struct OpenTask {
 pub enum OpenError {
     /// The executor drains or was shut down.
     Closed,
-    /// The executor has no room now.
+    /// The executor has no room.
     Full,
 }
 
@@ -114,11 +114,11 @@ impl OpenJob {
         }
     }
 
-    /// Adds a task. It gets a turn as soon as the job gets a worker.
+    /// Adds a task, which gets a turn as soon as the job gets a worker.
     ///
     /// # Errors
     ///
-    /// Returns the task if the job was cancelled or has failed, or its executor ends.
+    /// Returns the task if the job was cancelled or failed, or its executor ends.
     pub fn spawn(&self, task: Box<dyn Task>) -> Result<OpenTask, Box<dyn Task>> {
         let Opened { hub, state, job } = &*self.opened;
         let handle = |number| OpenTask {
@@ -146,8 +146,7 @@ impl OpenTask {
         grow::wake(&*self.hub, &self.state, self.job, self.number);
     }
 
-    /// Makes a worker drop the task, after the turn that may be running. It has no effect on a task
-    /// that is over.
+    /// Makes a worker drop the task, after its running turn. A task that is over stays so.
     pub fn cancel(&self) {
         grow::cancel_task(&*self.hub, &self.state, self.job, self.number);
     }

@@ -1,4 +1,4 @@
-//! What a job is made of: stages that are cut into slots, and single steps.
+//! The parts of a job: stages cut into slots, and single steps.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,9 +6,8 @@ use std::sync::Arc;
 use crate::error::StepError;
 use crate::step_cx::StepCx;
 
-/// A part of a job that is cut into slots, which run at the same time and in any order. If each
-/// slot writes to a place of its own, and [`Stage::finish`] merges the places in order, results do
-/// not depend on timing.
+/// A part of a job, cut into slots that run in parallel and in any order. Results do not depend on
+/// timing if each slot writes to its own place and [`Stage::finish`] merges them in order.
 ///
 /// ```
 /// use std::sync::{Arc, OnceLock};
@@ -49,30 +48,30 @@ pub trait Stage: Send + Sync {
     }
 
     /// Number of slots; 0 for a stage that only finishes. Called once, when the stage starts: on
-    /// the submitting thread for first stages, on a worker for later ones.
+    /// the submitting thread for first stages, else on a worker.
     fn slots(&self) -> usize;
 
-    /// Runs one slot. Called once for each slot below [`Stage::slots`], on any worker.
+    /// Runs one slot. Called once per slot below [`Stage::slots`], on any worker.
     ///
     /// # Errors
     ///
-    /// Any error fails the job, and so does a panic.
+    /// Any error or panic fails the job.
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError>;
 
-    /// Runs once, after the last slot, and sees what every slot wrote. It does not run in a job
-    /// that failed or was closed before.
+    /// Runs once after the last slot, and sees what every slot wrote. It does not run in a failed
+    /// or closed job.
     ///
     /// # Errors
     ///
-    /// Any error fails the job, and so does a panic.
+    /// Any error or panic fails the job.
     fn finish(&self, cx: &StepCx<'_>) -> Result<(), StepError> {
         let _ = cx;
         Ok(())
     }
 }
 
-/// Undivided work: one slot of a job made by [`Job::from_steps`](crate::Job::from_steps). Every
-/// closure of this signature is one.
+/// A slot of a job from [`Job::from_steps`](crate::Job::from_steps). Every closure of this
+/// signature is one.
 pub trait PipelineStep: Send + Sync {
     /// Name in messages and errors.
     fn name(&self) -> &str {
@@ -83,7 +82,7 @@ pub trait PipelineStep: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Any error fails the job, and so does a panic.
+    /// Any error or panic fails the job.
     fn execute(&self, cx: &StepCx<'_>) -> Result<(), StepError>;
 }
 
@@ -96,7 +95,7 @@ where
     }
 }
 
-/// Boxes a closure as a step, and lets the compiler infer the types of its parameters.
+/// Boxes a closure as a step, and lets the compiler infer its parameters.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -133,7 +132,7 @@ impl Stage for OneStep {
     }
 }
 
-/// Makes a stage with a slot for each step.
+/// Makes a stage with a slot per step.
 ///
 /// ```
 /// use pipeline_exec::{Class, Job, PipelineExecutor, step, steps};

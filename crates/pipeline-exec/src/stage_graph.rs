@@ -7,10 +7,10 @@ use crate::error::StepError;
 use crate::stage::{OneStep, PipelineStep, Stage, Steps};
 use crate::step_cx::StepCx;
 
-/// Stages, and for each the stages that must be finished before it starts.
+/// Stages, and the stages before each.
 ///
-/// Stages are numbered in the order of adding, and a stage comes after earlier ones alone, so
-/// stages form no circle. Unordered stages run at the same time.
+/// Stages are numbered in the order of adding, and follow earlier ones alone, so they form no
+/// circle. Unordered stages run in parallel.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct StageGraph {
 pub struct StageId(usize);
 
 impl StageId {
-    /// The stage's number in the order of adding, from 0.
+    /// The stage's number, from 0.
     #[must_use]
     pub fn number(self) -> usize {
         self.0
@@ -51,10 +51,10 @@ impl StageId {
 #[derive(Clone)]
 enum Nodes {
     One(Arc<dyn Stage>),
-    /// One step, inline: most jobs have this form.
+    /// One step, inline, because most jobs have this form.
     Step(OneStep),
     Tasks,
-    /// None yet, or several. Boxed, because every job holds a graph.
+    /// Boxed, because every job holds a graph.
     #[expect(clippy::box_collection, reason = "a word here, and three in a vector")]
     Several(Option<Box<Vec<Node>>>),
 }
@@ -92,7 +92,7 @@ impl StageGraph {
         matches!(self.nodes, Nodes::Tasks)
     }
 
-    /// Returns whether the job is a single step, which has no `finish` and no follower.
+    /// Returns whether the job is a single step.
     pub(crate) fn is_step(&self) -> bool {
         matches!(self.nodes, Nodes::Step(_))
     }
@@ -104,7 +104,7 @@ impl StageGraph {
         self.after(&ends, stage)
     }
 
-    /// Adds a stage after those in `before`; without any, it starts with the job.
+    /// Adds a stage after those in `before`; with none, it starts with the job.
     ///
     /// # Panics
     ///
@@ -190,7 +190,7 @@ impl StageGraph {
         }
     }
 
-    /// Numbers of the stages that must be finished before stage `number` starts.
+    /// The stages that must finish before stage `number` starts.
     ///
     /// # Panics
     ///
@@ -200,7 +200,7 @@ impl StageGraph {
         self.edges(number).map_or(&[], |node| &node.before)
     }
 
-    /// Numbers of the stages directly after stage `number`.
+    /// The stages directly after stage `number`.
     ///
     /// # Panics
     ///
@@ -210,7 +210,7 @@ impl StageGraph {
         self.edges(number).map_or(&[], |node| &node.followers)
     }
 
-    /// Numbers of the stages that start with the job.
+    /// The stages that start with the job.
     pub fn first(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).filter(|&number| self.before(number).is_empty())
     }
@@ -227,7 +227,7 @@ impl StageGraph {
     }
 }
 
-/// Stands for all tasks. Its slot is claimed when the job is opened, and no worker runs it.
+/// Stands for all tasks. No worker runs its slot, which is claimed at the opening.
 struct TasksStage;
 
 impl Stage for TasksStage {
@@ -244,7 +244,6 @@ impl Stage for TasksStage {
     }
 }
 
-/// Each stage comes after the one before it.
 impl From<Vec<Arc<dyn Stage>>> for StageGraph {
     fn from(stages: Vec<Arc<dyn Stage>>) -> Self {
         let mut graph = Self::default();

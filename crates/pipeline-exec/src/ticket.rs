@@ -1,4 +1,4 @@
-//! The caller's side of a submitted job: its end, its progress, its cancel.
+//! The caller's side of a submitted job.
 
 use std::fmt;
 use std::future::Future;
@@ -17,11 +17,11 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::{self, JobHandle, JobStatus, PipelinePorts};
 use crate::report::{JobReport, StageProgress};
 
-/// Fires when the job has ended, in any way.
+/// Fires when the job has ended in any way.
 ///
-/// A ticket is a [`Future`] for any async runtime; threads call [`JobTicket::wait`]. Dropping it
-/// has no effect, unless [`JobTicket::cancel_on_drop`] was called. After it fires no slot runs, but
-/// a worker may still hold the job's stages for a moment; so return results as the job's output.
+/// A ticket is a [`Future`] for any async runtime; threads call [`JobTicket::wait`]. A drop has no
+/// effect, except after [`JobTicket::cancel_on_drop`]. After it fires no slot runs, but a worker
+/// may briefly hold the job's stages; so return results as the job's output.
 #[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
 pub struct JobTicket<T = ()> {
     control: JobControl,
@@ -49,15 +49,15 @@ impl<T> JobTicket<T> {
     ///
     /// # Panics
     ///
-    /// In a step of the same executor, because the job may wait for that step; or if the ticket was
-    /// polled to its end before.
+    /// In a step of the same executor, because the job may wait for it; or if the ticket was polled
+    /// to its end.
     pub fn wait(self) -> Result<JobReport<T>, JobError> {
         self.control.hub.assert_not_on_own_worker("JobTicket::wait");
         block_on(self)
     }
 
-    /// Helps the job on this thread until it has ended, as
-    /// [`run_until`](crate::PipelineExecutor::run_until) does, and returns its end.
+    /// Helps the job, as [`run_until`](crate::PipelineExecutor::run_until) does, and returns its
+    /// end.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -90,7 +90,7 @@ impl<T> JobTicket<T> {
         self.control.lend(method);
     }
 
-    /// Returns how far the job has come.
+    /// Returns the job's status.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.control.status()
@@ -102,7 +102,7 @@ impl<T> JobTicket<T> {
         self.control.id()
     }
 
-    /// Returns a handle to watch and stop the job.
+    /// Returns a handle on the job.
     #[must_use]
     pub fn control(&self) -> JobControl {
         self.control.clone()
@@ -145,8 +145,8 @@ impl<T> fmt::Debug for JobTicket<T> {
     }
 }
 
-/// Watches and stops a job, for example in a progress bar or a Ctrl-C handler. It does not keep the
-/// job's data alive.
+/// Watches and stops a job, as in a progress bar or a Ctrl-C handler, without keeping its data
+/// alive.
 #[derive(Clone)]
 pub struct JobControl {
     hub: Arc<Hub>,
@@ -156,13 +156,13 @@ pub struct JobControl {
 
 impl JobControl {
     /// Returns slots done and slots of the started stages; for a job that grows, tasks over and
-    /// tasks spawned. Both only grow, and are equal when the job has ended.
+    /// spawned. Both only grow, and are equal at the end.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.state.progress(&*self.hub)
     }
 
-    /// Returns how far each stage is, in the order of adding; empty when the job has ended.
+    /// Returns each stage's progress, in the order of adding; empty after the job's end.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -204,20 +204,20 @@ impl JobControl {
         stages
     }
 
-    /// Cancels the job at its next slot boundary. The ticket fires when the running slots have
+    /// Cancels the job at its next slot boundary. The ticket fires when running slots have
     /// returned.
     pub fn cancel(&self) {
         policy::cancel(&*self.hub, &self.state, self.job);
     }
 
-    /// Closes the job if its deadline has passed. Workers do so while they have work; the owner of
-    /// a job whose tasks are all parked calls this.
+    /// Closes the job if its deadline has passed. Workers do so while they have work; the owner
+    /// calls this for a job whose tasks are all parked.
     pub fn stop_if_late(&self) {
         policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
     }
 
     /// Returns why the job was closed; `None` if it runs or completed.
-    /// [`HandedBack`](JobErrorKind::HandedBack) means that its executor ends.
+    /// [`HandedBack`](JobErrorKind::HandedBack): its executor ends.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.hub.change(self.state.ledger(), |ledger| ledger.stopped())
@@ -229,7 +229,7 @@ impl JobControl {
         *self.state.id()
     }
 
-    /// Returns how far the job has come.
+    /// Returns the job's status.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.hub.change(self.state.ledger(), |ledger| ledger.status())

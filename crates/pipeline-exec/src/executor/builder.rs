@@ -8,7 +8,6 @@ use executor_core::Pin;
 
 use crate::trace::PipelineTrace;
 
-/// Number of jobs admitted at the same time, by default.
 const CAPACITY: usize = 65_536;
 
 /// Sets up a [`PipelineExecutor`](crate::PipelineExecutor).
@@ -75,7 +74,7 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Number of main and of reserve threads, instead of the split of [`threads`](Self::threads).
+    /// Number of main and reserve threads, instead of the split of [`threads`](Self::threads).
     /// Without reserve threads a heavy job gets what young ones leave. Without main threads a light
     /// job waits for heavier ones. `(1, 0)` is one thread that alternates between both roles.
     pub fn roles(mut self, main: usize, reserve: usize) -> Self {
@@ -84,11 +83,10 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Number of spare threads, at most one for each thread. Default 0.
+    /// Number of spare threads, at most one per thread. Default 0.
     ///
-    /// When every thread has been in one slot or turn for two quanta and a young job waits, a spare
-    /// thread takes that job. With a quantum of zero no job is young, and no spare thread is
-    /// started.
+    /// When every thread has been in one slot or turn for two quanta, a spare thread takes a
+    /// waiting young job. With a quantum of zero no job is young, and no spare thread starts.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Role, step};
@@ -112,16 +110,15 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Largest number of jobs that wait and run at the same time; beyond it
+    /// Largest number of jobs that wait and run at once; beyond it
     /// [`submit`](crate::PipelineExecutor::submit) returns `Full`. Default 65,536.
     pub fn queue_capacity(mut self, jobs: usize) -> Self {
         self.queue_capacity = jobs;
         self
     }
 
-    /// Time that a worker stays in a young job before it looks at the board again. Default 2 ms;
-    /// zero means one slot. In an old job, which has received four quanta, it stays for four, or
-    /// until a young job comes.
+    /// Time in a young job between looks at the board. Default 2 ms; zero means one slot. A worker
+    /// stays in an old job, which has had four quanta, for four, or until a young job comes.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
@@ -133,26 +130,26 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Threads are named `{prefix}-{worker}`. Default `pipeline`.
+    /// Prefix of thread names: `{prefix}-{worker}`. Default `pipeline`.
     pub fn thread_name(mut self, prefix: impl Into<String>) -> Self {
         self.thread_name = prefix.into();
         self
     }
 
-    /// Bytes of each thread's stack. Default: the standard library's, 2 MiB. Deeply [nested
+    /// Bytes of each thread's stack. Default: the standard library's 2 MiB. Deeply [nested
     /// jobs](crate::StepCx::run) need more.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// Sets a function that each thread calls with its worker's number before it works.
+    /// Sets a function that each thread calls first, with its number.
     pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.on_thread_start = Some(Hook(Arc::new(hook)));
         self
     }
 
-    /// Records jobs, visits and claims in `trace`. Several executors may share one trace.
+    /// Records jobs, visits and claims in `trace`, which several executors may share.
     pub fn trace(mut self, trace: &PipelineTrace) -> Self {
         self.trace = Some(trace.clone());
         self

@@ -1,4 +1,4 @@
-//! A snapshot of the counters, and its text.
+//! A snapshot of the counters.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use executor_core::{thousands, write_columns};
 use super::counts::{Activity, JobCounts, Times};
 use crate::policy::job::spec::Class;
 
-/// The counters of a pipeline executor; the numbers may be some operations apart.
-/// [`PipelineSnapshot::since`] returns the difference of two snapshots.
+/// The counters of an executor, which may be some operations apart. [`PipelineSnapshot::since`]
+/// subtracts snapshots.
 ///
 /// ```
 /// use pipeline_exec::{Class, Job, PipelineExecutor, step};
@@ -33,8 +33,7 @@ use crate::policy::job::spec::Class;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Its `Display` looks like this. *busy* is time in jobs. The line *others* appears if threads
-/// other than workers counted something.
+/// Its `Display`: *busy* is time in jobs, and *others* appears if other threads counted something.
 ///
 /// ```text
 /// 11 jobs submitted, 0 wait, 0 run in 1.4ms
@@ -50,29 +49,28 @@ use crate::policy::job::spec::Class;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PipelineSnapshot {
-    /// Since the executor was built, or since the earlier snapshot.
+    /// Time since the build, or the earlier snapshot.
     pub elapsed: Duration,
     /// Jobs that wait or run now.
     pub queue_depth: usize,
-    /// Jobs without a claim yet.
+    /// Jobs without a claim.
     pub waiting: usize,
-    /// Jobs with a claim that have not ended.
+    /// Unfinished jobs with a claim.
     pub running: usize,
-    /// Jobs submitted, and how jobs ended.
+    /// Jobs submitted, and their ends.
     pub jobs: JobCounts,
-    /// What each worker did, by its number.
+    /// Each worker's activity, by number.
     pub workers: Vec<Activity>,
-    /// What other threads did: helpers, spare threads, and callers on which a job ended.
+    /// Activity of helpers, spare threads, and callers on which a job ended.
     pub others: Activity,
-    /// Workers in the main role; higher numbers are in the reserve role. A single worker has both.
+    /// Workers in the main role; higher numbers are in reserve. A single worker has both.
     pub workers_main: usize,
-    /// How long jobs waited and ran, by class: see [`PipelineSnapshot::times_of`].
+    /// Times by class: see [`PipelineSnapshot::times_of`].
     pub times: [Times; Class::ALL.len()],
 }
 
 impl PipelineSnapshot {
-    /// Returns the difference to an earlier snapshot. Numbers of waiting and running jobs are those
-    /// of now.
+    /// Returns the difference to an earlier snapshot. Waiting and running jobs are those of now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
@@ -89,7 +87,7 @@ impl PipelineSnapshot {
         since
     }
 
-    /// Returns what all workers and other threads did together.
+    /// Returns the activity of all threads together.
     #[must_use]
     pub fn total(&self) -> Activity {
         self.workers
@@ -97,13 +95,13 @@ impl PipelineSnapshot {
             .fold(self.others, |total, worker| total.and(worker))
     }
 
-    /// How long jobs of a class waited and ran.
+    /// Waiting and run times of a class.
     #[must_use]
     pub fn times_of(&self, class: Class) -> &Times {
         &self.times[class as usize]
     }
 
-    /// How long jobs of all classes waited and ran.
+    /// Waiting and run times of all classes.
     #[must_use]
     pub fn times_of_all(&self) -> Times {
         let mut all = Times::default();

@@ -1,4 +1,4 @@
-//! The policy's view of its environment: core's ports, and a few calls of its own.
+//! The policy's ports: core's, and a few of its own.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -18,7 +18,7 @@ use crate::spans::JobSpans;
 use crate::step_cx::{Role, StepCx};
 use crate::task::Turn;
 
-/// One party's access to a pipeline executor.
+/// A party's access to a pipeline executor.
 pub trait PipelinePorts:
     Sized
     + Memory
@@ -28,57 +28,54 @@ pub trait PipelinePorts:
     + Exclusive<Ledger>
     + Table<Arc<JobBody<<Self as Memory>::Word, <Self as Exclusive<Ledger>>::Place>>>
 {
-    /// The words and collections that all parties of this executor share.
+    /// The parties' shared state.
     fn shared(&self) -> &SharedOf<Self>;
 
-    /// Makes a word of value `value`, for a job that is not yet shared.
+    /// Makes a word for an unshared job.
     fn word(&self, value: usize) -> Self::Word;
 
-    /// Makes an empty ledger, for a job that is not yet shared.
+    /// Makes an empty ledger for an unshared job.
     fn place(&self) -> <Self as Exclusive<Ledger>>::Place;
 
-    /// Calls `wait` with a waker and a function that blocks this party until the waker is woken
-    /// after the function's last return. The function may also return spuriously.
+    /// Calls `wait` with a waker and a function that blocks until a wake since its last return. It
+    /// may return spuriously.
     fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut()));
 
-    /// Runs a job inside the slot of `outer` whose context is `cx`, and returns its end. An
-    /// environment calls [`nest_in`](super::nest_in), because submission is on a floor above the
-    /// workers.
+    /// Runs a job inside the slot of `outer` and returns its end. Environments call
+    /// [`nest_in`](super::nest_in).
     fn nest(&self, outer: (&Arc<StateOf<Self>>, JobHandle), cx: &StepCx<'_>, spec: JobSpec) -> JobEnd;
 
-    /// Makes `looks` workers look at the board: each runs [`look`](super::look()) once, and again
-    /// while it returns [`Again`](super::LookEnd::Again). Returns `false` if the workers are
-    /// leaving.
+    /// Makes `looks` workers run [`look`](super::look()), each while it returns
+    /// [`Again`](super::LookEnd::Again). Returns `false` if the workers are leaving.
     fn hand_over(&self, looks: usize) -> bool;
 
-    /// Wakes spare thread number `spare`, which [is awake](PipelineShared::spare_is_awake) from now
-    /// on.
+    /// Wakes a spare thread, which [is awake](PipelineShared::spare_is_awake) from now on.
     fn wake_spare(&self, _spare: usize) {}
 
-    /// Wakes the parties that wait for the last job: no job is in flight, and none will be.
+    /// Wakes the parties that wait for the last job's end.
     fn all_ended(&self);
 
-    /// Wakes the parties that wait for room, after a job was refused.
+    /// Wakes the parties that wait for room after a refusal.
     fn place_freed(&self) {}
 
-    /// Wakes a party that waits for a job or for a slot of it.
+    /// Wakes a party that waits for a job or its slot.
     fn wake(&self, waker: Waker) {
-        // A waker that panics does not keep the others from being woken.
+        // A panic does not stop other wakes.
         guard::quietly(|| waker.wake());
     }
 
-    /// Reports an event to oracles, counters and traces. The policy does not depend on it.
+    /// Reports an event to oracles, counters and traces.
     #[inline]
     fn observe(&self, _event: PipelineEvent<'_>) {}
 }
 
-/// A job's state in environment `E`.
+/// A job's state in `E`.
 pub type StateOf<E> = JobState<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
-/// A job's body in environment `E`.
+/// A job's body in `E`.
 pub type BodyOf<E> = JobBody<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
-/// The shared state in environment `E`.
+/// The shared state in `E`.
 pub type SharedOf<E> = PipelineShared<
     <E as Memory>::Word,
     <E as OrderedSet<JobHandle>>::Set,
@@ -86,35 +83,35 @@ pub type SharedOf<E> = PipelineShared<
     <E as Table<Arc<BodyOf<E>>>>::Places,
 >;
 
-/// The answer to submitting a job inside a slot.
+/// The answer to a submission inside a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestAnswer {
-    /// The job was admitted, under this handle.
+    /// The admitted job's handle.
     Admitted(JobHandle),
-    /// There was no room: the job runs by hand.
+    /// The executor is full, so the job runs by hand.
     Full,
-    /// The gate is closed: the job runs by hand.
+    /// The gate is closed, so the job runs by hand.
     Closed,
 }
 
-/// An event of a job, reported when it is certain.
+/// An event of a job, reported when certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
-    /// The job was let in, and is in the table.
+    /// The job entered the table.
     Submitted {
         /// The job.
         job: JobHandle,
     },
-    /// A stage has started. The first ones start with the submission.
+    /// A stage started; first stages start with the submission.
     StageStarted {
         /// The job.
         job: JobHandle,
-        /// Number of the stage.
+        /// The stage.
         stage: usize,
-        /// Number of its slots.
+        /// Its number of slots.
         slots: usize,
     },
-    /// A worker has come to a job and is about to claim slots.
+    /// A worker is about to claim slots of the job.
     Entered {
         /// The job.
         job: JobHandle,
@@ -125,25 +122,24 @@ pub enum PipelineEvent<'a> {
         /// Nanoseconds on the executor's clock.
         at_ns: u64,
     },
-    /// The first slots of a job were claimed.
+    /// The job's first slots were claimed.
     Started {
         /// The job.
         job: JobHandle,
-        /// How urgent it is.
+        /// Its class.
         class: Class,
         /// The worker.
         worker: usize,
         /// Nanoseconds since submission.
         wait_ns: u64,
     },
-    /// Slots were claimed; in a job that grows, a turn of the task whose number is the first
-    /// slot's.
+    /// Slots were claimed, or a turn of task `first` in a job that grows.
     Claimed {
         /// The job.
         job: JobHandle,
-        /// Number of the stage.
+        /// The stage.
         stage: usize,
-        /// The first of the slots.
+        /// The first slot.
         first: usize,
         /// Their number.
         slots: usize,
@@ -152,11 +148,11 @@ pub enum PipelineEvent<'a> {
         /// Its role.
         role: Role,
     },
-    /// A slot has run or failed; in a job that grows, a turn of the task of that number.
+    /// A slot ran or failed, or a turn of that task in a job that grows.
     SlotRan {
         /// The job.
         job: JobHandle,
-        /// Number of the stage.
+        /// The stage.
         stage: usize,
         /// The slot.
         slot: usize,
@@ -165,14 +161,14 @@ pub enum PipelineEvent<'a> {
         /// Its role.
         role: Role,
     },
-    /// A slot of a job, or a stage's `slots` or `finish`, failed.
+    /// A slot, or a stage's `slots` or `finish`, failed.
     Failed {
         /// The job.
         job: JobHandle,
-        /// Place, name and error of the failure.
+        /// The failure's place, name and error.
         failure: &'a Failure,
     },
-    /// A worker leaves a job. If user code between steps panics, the event is missing.
+    /// A worker leaves a job. A panic of user code between steps skips the event.
     Left {
         /// The job.
         job: JobHandle,
@@ -187,131 +183,128 @@ pub enum PipelineEvent<'a> {
         /// Number of its claims.
         claims: usize,
     },
-    /// The last slot of a stage is accounted for, and the stage is about to finish, unless the job
-    /// is closed.
+    /// A stage's last slot is accounted for. The stage finishes next, unless the job is closed.
     StageOver {
         /// The job.
         job: JobHandle,
-        /// Number of the stage.
+        /// The stage.
         stage: usize,
     },
-    /// The job has ended: with an error, or complete.
+    /// The job has ended.
     Ended {
         /// The job.
         job: JobHandle,
         /// Its `tracing` spans.
         spans: &'a JobSpans,
-        /// How urgent it was.
+        /// Its class.
         class: Class,
-        /// Why it did not complete, if it did not.
+        /// Why it did not complete.
         error: Option<&'a JobError>,
         /// Slots that ran.
         slots: usize,
-        /// Nanoseconds from submission to the first claim, or to the end if there was none.
+        /// Nanoseconds from submission to the first claim, or else the end.
         wait_ns: u64,
-        /// Nanoseconds from the first claim to the end, if anything was claimed.
+        /// Nanoseconds from the first claim, if any, to the end.
         run_ns: Option<u64>,
-        /// The time in nanoseconds on the executor's clock.
+        /// Nanoseconds on the executor's clock.
         at_ns: u64,
     },
-    /// Only oracles and tests listen to it.
+    /// An event for oracles and tests.
     Inner(InnerEvent<'a>),
 }
 
-/// What oracles need beside the events of a job: steps between two of them.
+/// Steps between two events of a job, for oracles.
 #[derive(Clone, Copy, Debug)]
 pub enum InnerEvent<'a> {
-    /// A shutdown has begun: from now on no party goes into a job.
+    /// A shutdown has begun: no party enters a job.
     Stops,
-    /// A worker has claimed a returned piece or a turn of a task, and takes it out of the job's
-    /// ledger next.
+    /// A worker has claimed a returned piece or a turn, and takes it from the ledger next.
     Takes {
         /// The job.
         job: JobHandle,
     },
-    /// A party begins a round: it reads what can be claimed of the job from now on, and makes the
-    /// board agree.
+    /// A party begins a round: it reads what is claimable, and updates the board.
     Settles {
         /// The job.
         job: JobHandle,
     },
-    /// Claimed slots were returned: another worker claims them.
+    /// Claimed slots were returned to other workers.
     GivenBack {
         /// The job.
         job: JobHandle,
-        /// Number of the stage.
+        /// The stage.
         stage: usize,
-        /// The first of the slots.
+        /// The first slot.
         first: usize,
         /// Their number.
         slots: usize,
     },
-    /// Claimed slots of a closed job were abandoned: they will not run.
+    /// Claimed slots of a closed job were abandoned.
     GivenUp {
         /// The job.
         job: JobHandle,
-        /// Number of the stage.
+        /// The stage.
         stage: usize,
-        /// The first of the slots.
+        /// The first slot.
         first: usize,
         /// Their number.
         slots: usize,
     },
-    /// A ready task was added to a job that grows. It is claimable soon after.
+    /// A ready task was added. It is claimable soon after.
     TaskSpawned {
         /// The job.
         job: JobHandle,
-        /// Number of the task.
+        /// The task.
         task: usize,
     },
-    /// A task was woken, in whatever state.
+    /// A task was woken, in any state.
     TaskWoken {
         /// The job.
         job: JobHandle,
-        /// Number of the task.
+        /// The task.
         task: usize,
     },
-    /// A task was cancelled. The worker that takes it next drops it.
+    /// A task was cancelled. Its next worker drops it.
     TaskCancelled {
         /// The job.
         job: JobHandle,
-        /// Number of the task.
+        /// The task.
         task: usize,
     },
-    /// A turn of a task is over. It follows the turn's [`SlotRan`](PipelineEvent::SlotRan), unless
-    /// the task was cancelled and not run.
+    /// A turn ended. [`SlotRan`](PipelineEvent::SlotRan) comes first, unless the task was cancelled
+    /// and not run.
     TurnOver {
         /// The job.
         job: JobHandle,
-        /// Number of the task.
+        /// The task.
         task: usize,
-        /// The turn's result; [`Turn::Done`] if the task was not run, or failed.
+        /// The turn's result; [`Turn::Done`] if the task failed or did not run.
         turn: Turn,
     },
-    /// A task was dropped and has no further turn.
+    /// A task was dropped.
     TaskOver {
         /// The job.
         job: JobHandle,
-        /// Number of the task.
+        /// The task.
         task: usize,
     },
-    /// A slot is about to submit a job of its own and wait for it.
+    /// A slot is about to submit a job and wait.
     Nests {
-        /// The job whose slot it is.
+        /// The slot's job.
         job: JobHandle,
     },
-    /// The answer to that submission, after its [`Nests`](Self::Nests).
+    /// The answer to a submission, after [`Nests`](Self::Nests).
     NestAnswered {
-        /// The job whose slot it is.
+        /// The slot's job.
         job: JobHandle,
         /// The answer.
         answer: NestAnswer,
     },
     /// The slot goes on.
     NestOver {
-        /// The job whose slot it is.
+        /// The slot's job.
         job: JobHandle,
-        /// How the inner job ended.
+        /// The inner job's end.
         end: &'a JobEnd,
     },
 }

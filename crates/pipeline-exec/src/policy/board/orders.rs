@@ -1,11 +1,11 @@
-//! The job board: which jobs have unclaimed slots.
+//! The job board: the jobs with unclaimed slots.
 //!
-//! The board holds small keys; bodies are in a table at [`JobHandle::index`], because a skip list
-//! frees removed entries late.
+//! The board holds small keys, because a skip list frees removed entries late. Bodies are in a
+//! table at [`JobHandle::index`].
 //!
-//! A job with something to claim is in two orders: heaviest first, and least served first. After
-//! each visit it gets a new key in the second, with a new *tag*. The new key goes in before the old
-//! one comes out, so the job never vanishes.
+//! A job with something to claim is in two orders: heaviest first, and least served first. Each
+//! visit gives it a new key in the second, with a new *tag*. The new key goes in before the old one
+//! comes out, so the job never vanishes.
 //!
 //! ```text
 //!    insert ──► served ──► heaviest    by `reconcile`, when there is something to claim
@@ -13,8 +13,8 @@
 //!    remove ◄── served ◄── heaviest    by `reconcile`, when there is nothing
 //! ```
 //!
-//! A *single*, a one-slot job of one stage without a stated cost, is in neither order. Its handle
-//! goes through a first-in-first-out queue, and the worker that takes it claims the slot.
+//! A *single*, a one-slot job of one stage without a stated cost, is in a first-in-first-out queue
+//! instead. The worker that takes its handle claims the slot.
 //!
 //! ```text
 //!    submit ──► singles ──► a main worker, in turns with the young jobs of the board;
@@ -24,17 +24,17 @@
 //! A cancelled single leaves a dead handle. A submitter that finds more handles than the executor
 //! admits jobs takes out two and puts back the live ones, so the queue stays bounded.
 //!
-//! A third order has the jobs with a deadline, earliest first. Each look first closes late jobs.
+//! A third order has deadlines, earliest first. Each look first closes late jobs.
 //!
 //! One party at a time changes a job's keys ([`standing`](crate::policy::job::standing)), one order
-//! after the other. Meanwhile a claimable job may be missing, and an exhausted one present; a
-//! worker that finds that one looks further.
+//! after the other. Meanwhile a claimable job may be missing and an exhausted one present; a worker
+//! that finds that one looks further.
 
 use executor_core::ports::{Fifo, OrderedSet};
 
 use crate::policy::job::handle::JobHandle;
 
-/// The board, over one kind of ordered set and one kind of queue.
+/// The board, over ordered sets and a queue.
 #[derive(Debug, Default)]
 pub struct JobBoard<B, Q> {
     heaviest: B,
@@ -44,7 +44,7 @@ pub struct JobBoard<B, Q> {
 }
 
 impl<B, Q> JobBoard<B, Q> {
-    /// Makes an empty board of three empty sets and an empty queue.
+    /// Makes a board of three empty sets and an empty queue.
     pub fn new(heaviest: B, served: B, deadlines: B, singles: Q) -> Self {
         Self {
             heaviest,
@@ -65,7 +65,7 @@ impl<B, Q> JobBoard<B, Q> {
         assert!(new, "job {} was put on the board twice", job.seq);
     }
 
-    /// Takes a job with `tag` off the board. Returns whether it was there.
+    /// Takes a job with `tag` off the board. Returns whether it was on.
     pub fn remove<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle, tag: usize) -> bool {
         let was_there = env.remove(&self.heaviest, &job);
         env.remove(&self.served, &job.served(tag));
@@ -83,7 +83,7 @@ impl<B, Q> JobBoard<B, Q> {
         env.remove(&self.served, &job.served(from));
     }
 
-    /// Returns the heaviest job; with `below`, the next one after it in this order.
+    /// Returns the heaviest job, or the next one after `below`.
     pub fn heaviest<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -92,8 +92,8 @@ impl<B, Q> JobBoard<B, Q> {
         env.last(&self.heaviest, below.as_ref())
     }
 
-    /// Returns the least served job; with `below`, the next one after it in this order. The cost in
-    /// such a key is not the job's; see [`JobHandle::tag`].
+    /// Returns the least served job, or the next one after `below`. The key's cost is not the
+    /// job's; see [`JobHandle::tag`].
     pub fn least_served<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -128,7 +128,7 @@ impl<B, Q> JobBoard<B, Q> {
         env.remove(&self.deadlines, &job.due(deadline_ns))
     }
 
-    /// Returns the earliest deadline and its key. The cost in the key is not the job's.
+    /// Returns the earliest deadline and its key. The key's cost is not the job's.
     pub(crate) fn first_deadline<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -145,7 +145,7 @@ impl<B, Q> JobBoard<B, Q> {
         env.pop(&self.singles)
     }
 
-    /// Returns the number of handles in the queue of singles, those of closed jobs included.
+    /// Returns the number of queued singles, closed jobs included.
     pub fn singles<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E) -> usize {
         env.len(&self.singles)
     }

@@ -1,4 +1,4 @@
-//! Announces claimable work: workers look, a spare thread watches, helpers wake.
+//! Announces claimable work to workers, spare threads and helpers.
 
 use std::sync::atomic::Ordering;
 
@@ -11,13 +11,13 @@ use crate::step_cx::Role;
 #[must_use = "a job that meets a shutdown is to be closed"]
 pub(crate) enum Published {
     Open,
-    /// A shutdown has begun, or the workers are leaving: the caller closes the job.
+    /// A shutdown has begun, or the workers are leaving; the caller closes the job.
     Stopping,
 }
 
-/// Has up to `lookers` more workers look; this party or the holder has put the job's keys on the
-/// board. A job that grows is never [`Published::Stopping`], because a wake may come under a lock
-/// that its tasks take when they are dropped; a shutdown finds it in the table.
+/// Has up to `lookers` more workers look; the job's keys are on the board. A job that grows is
+/// never [`Published::Stopping`]: a wake may come under a lock that its tasks' drop takes, and a
+/// shutdown finds the job in the table.
 pub(crate) fn publish<E: PipelinePorts>(env: &E, state: &StateOf<E>, lookers: usize) -> Published {
     let shared = env.shared();
     // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs
@@ -41,7 +41,7 @@ pub(crate) fn publish<E: PipelinePorts>(env: &E, state: &StateOf<E>, lookers: us
     Published::Open
 }
 
-/// Checks for a shutdown after a job without claimable slots has entered the table.
+/// Checks for a shutdown after a job without claimable slots entered the table.
 pub(crate) fn meet_shutdown<E: PipelinePorts>(env: &E) -> Published {
     // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `stop`. The side that
     // comes second sees the other's write.
@@ -72,8 +72,8 @@ pub(crate) fn tell<E: PipelinePorts>(env: &E, state: &StateOf<E>) {
     }
 }
 
-/// Step arm, after a sequentially consistent fence. Young work waits while every look is out, so a
-/// spare thread watches, and sleeps no longer than it must.
+/// Step arm, after a sequentially consistent fence. Young work waits while every look is in
+/// progress, so a spare thread watches, and sleeps no longer than it must.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
     if stand_ins.spares() == 0 {
@@ -83,7 +83,7 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
         if let Some(spare) = stand_ins.tell(env) {
             return env.wake_spare(spare);
         }
-        // Every spare thread stands in; each looks again when it leaves its job.
+        // Every spare thread stands in, and looks again after its job.
         stand_ins.unwatch(env);
         // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in
         // `rest`. The side that comes second sees the other's write: no watcher, or a parked spare
@@ -93,7 +93,7 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
             return;
         }
     }
-    // The watcher's alarm may belong to a turn that is over.
+    // The watcher's alarm may belong to an ended turn.
     if let Some(spare) = stand_ins.watcher(env)
         && stand_ins.sleeps_too_long(env, env.shared().stand_in_ns(), env.shared().quantum_ns() / 2)
     {
@@ -101,7 +101,7 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     }
 }
 
-/// Step go-in, after the first claim of a visit.
+/// Step go-in, after a visit's first claim.
 pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
     let shared = env.shared();
     let may_wait = match role {

@@ -14,33 +14,32 @@ use super::orders::JobBoard;
 use super::stand_ins::StandIns;
 use crate::policy::job::numbers::spare_number;
 
-/// Quanta of expected work above which a job is old from the beginning.
+/// Quanta of expected work above which a new job is old.
 pub const EXPECTED_QUANTA_MAX: u64 = 8;
 
 /// Quanta of service below which a job is young.
 pub const YOUNG_QUANTA: u64 = 4;
 
-/// Quanta for which a visit of an old job lasts while no young job waits.
+/// Quanta that a visit of an old job lasts while no young job waits.
 pub const STAY_QUANTA: u64 = 4;
 
-/// Quanta for which every worker must have been in its slot or turn before a spare thread stands
-/// in.
+/// Quanta that every worker must spend in its slot or turn before a spare thread stands in.
 pub const STAND_IN_QUANTA: u64 = 2;
 
 /// Settings of a pipeline executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelineConfig {
-    /// Number of workers that look for short work first.
+    /// Number of workers in the main role.
     pub main: usize,
-    /// Number of workers that look for heavy work first.
+    /// Number of workers in the reserve role.
     pub reserve: usize,
-    /// Time for which a worker stays in a young job before it looks at the board again.
+    /// Time in a young job between looks at the board.
     pub quantum: Duration,
-    /// Largest number of jobs that wait or run at the same time.
+    /// Largest number of jobs that wait or run at once.
     pub capacity: usize,
 }
 
-/// The board, the table, and the words beside them.
+/// The board, the table, and their words.
 #[derive(Debug)]
 pub struct PipelineShared<W, B, Q, T> {
     pub(crate) config: PipelineConfig,
@@ -52,21 +51,18 @@ pub struct PipelineShared<W, B, Q, T> {
     seqs: CachePadded<W>,
     pub(crate) allowances: Allowances<W>,
     pub(crate) stand_ins: StandIns<W>,
-    /// Service of the least served old job when last taken. Jobs that grow old continue there.
     service_floor: CachePadded<W>,
-    /// Not 0 in a shutdown.
     stopping: CachePadded<W>,
-    /// Number of jobs in the order of deadlines, or about to be.
+    /// Number of jobs in, or entering, the order of deadlines.
     deadlines: CachePadded<W>,
-    /// Number of turns of a single worker, with something left of its allowance and without.
+    /// Number of a single worker's turns, with allowance left and without.
     turns: [W; 2],
-    /// Number of publications in young jobs, wrapping around.
     young_arrivals: CachePadded<W>,
 }
 
 impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
-    /// Makes the state of an executor without jobs, on an empty board and an empty table with at
-    /// least `config.capacity` places; `word` makes the words.
+    /// Makes the state of an executor, on an empty board and an empty table of at least
+    /// `config.capacity` places.
     ///
     /// # Panics
     ///
@@ -80,7 +76,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         assert!(config.capacity > 0, "a pipeline executor must admit a job");
         let workers = config.main + config.reserve;
         assert!(workers > 0, "a pipeline executor must have a worker");
-        // The gate counts up to its capacity; the rest of its range is headroom.
+        // The rest of the gate's range is headroom.
         let headroom = usize::MAX / executor_core::COUNT_UNIT - config.capacity;
         Self {
             board,
@@ -100,8 +96,8 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         }
     }
 
-    /// Adds `spares` [spare threads](mod@crate::policy::worker::stand_in), before any job is
-    /// submitted. It adds none if the quantum is so short that no job is young.
+    /// Adds `spares` [spare threads](mod@crate::policy::worker::stand_in) before the first
+    /// submission; none if the quantum is too short for a young job.
     ///
     /// # Panics
     ///
@@ -127,13 +123,12 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         spare_number(self.workers(), spare)
     }
 
-    /// Nanoseconds for which every worker must have been in one turn before a spare thread stands
-    /// in.
+    /// Nanoseconds that every worker must spend in one turn before a spare thread stands in.
     pub fn stand_in_ns(&self) -> u64 {
         self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
     }
 
-    /// Returns whether spare thread number `spare` was told to watch and has not parked since.
+    /// Returns whether spare thread `spare` was told to watch and has not parked since.
     pub fn spare_is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
         self.stand_ins.is_awake(mem, spare)
     }
@@ -148,17 +143,17 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         &self.board
     }
 
-    /// The bodies of all jobs.
+    /// The table of bodies.
     pub fn jobs(&self) -> &T {
         &self.jobs
     }
 
-    /// The gate, with the number of jobs in flight.
+    /// The gate, which counts jobs in flight.
     pub fn admission(&self) -> &RunState<W> {
         &self.admission
     }
 
-    /// The number of looks that are out.
+    /// The number of looks in progress.
     pub fn looks(&self) -> &Looks<W> {
         &self.looks
     }
@@ -171,31 +166,31 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         nanos(self.config.quantum)
     }
 
-    /// Nanoseconds that a visit of an old job lasts while no young job waits.
+    /// Nanoseconds of an old job's visit while no young job waits.
     pub fn stay_ns(&self) -> u64 {
         self.quantum_ns().saturating_mul(STAY_QUANTA)
     }
 
-    /// Service in microseconds below which a job is young: [`YOUNG_QUANTA`] quanta.
+    /// Microseconds of service below which a job is young.
     pub fn young_tag(&self) -> usize {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Counts an arrival. The caller has published it and passed a sequentially consistent fence.
+    /// Counts an arrival, published before a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
     }
 
-    /// Number of arrivals in young jobs so far, wrapping around, as a snapshot.
+    /// Returns a snapshot of the number of arrivals in young jobs, wrapping around.
     pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that
         // reads of an arrival finds the job, unless other workers have claimed everything.
         mem.load(&self.young_arrivals, Ordering::Acquire)
     }
 
-    /// Returns whether `worker` has used up its allowance for young jobs: it takes an old job
-    /// first, and does not leave that for a young one.
+    /// Returns whether `worker` has used up its allowance for young jobs. Then it prefers old jobs,
+    /// and does not leave one for a young one.
     pub fn is_allowance_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         self.allowances.is_used_up(mem, worker)
     }
@@ -223,7 +218,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         )
     }
 
-    /// Service, in weighted microseconds, at which a job that grows old continues.
+    /// Weighted microseconds of service at which a job that grows old continues.
     pub fn service_floor<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A hint for the choice of a job.
         mem.load(&self.service_floor, Ordering::Relaxed)
@@ -246,7 +241,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         mem.load(&self.deadlines, Ordering::Relaxed) != 0
     }
 
-    /// From now on no worker goes into a job, and a party that puts one on the board closes it.
+    /// Keeps workers out of jobs. A party that puts a job on the board closes it.
     pub(crate) fn set_stopping<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. Ordered by the fence in `stop`.
         mem.store(&self.stopping, 1, Ordering::Relaxed);

@@ -1,5 +1,4 @@
-//! The words of the [protocol of spare threads](mod@crate::policy::worker::stand_in): which thread
-//! watches, which are awake, and when each party began what it runs.
+//! The words of the [protocol of spare threads](mod@crate::policy::worker::stand_in).
 
 use std::sync::atomic::Ordering;
 
@@ -11,14 +10,14 @@ const TELLS: usize = 1;
 
 #[derive(Debug)]
 pub(crate) struct StandIns<W> {
-    /// Nanoseconds, plus one, at which each worker, then each spare thread, began what it runs; 0
-    /// if it is in no job.
+    /// Nanoseconds, plus one, at which each worker, then each spare thread, began its slot or turn;
+    /// 0: in no job.
     since: Box<[CachePadded<W>]>,
-    /// 1 from when the thread is told to watch until it parks.
+    /// 1 from the order to watch until the park.
     awake: Box<[CachePadded<W>]>,
-    /// The number, plus two, of the thread that watches or is told to; or [`TELLS`]; or 0.
+    /// Number, plus two, of the watcher; or [`TELLS`]; or 0.
     watched: CachePadded<W>,
-    /// Nanoseconds until which the watching thread sleeps.
+    /// Nanoseconds until which the watcher sleeps.
     looks_at: CachePadded<W>,
     workers: usize,
 }
@@ -39,7 +38,7 @@ impl<W> StandIns<W> {
         self.awake.len()
     }
 
-    /// Notes the beginning of a slot or turn. Only this party calls it.
+    /// Notes the beginning of a slot or turn.
     #[inline]
     pub(crate) fn begins<M: Memory<Word = W>>(&self, mem: &M, worker: usize, now_ns: u64) {
         let now = usize::try_from(now_ns).unwrap_or(usize::MAX).saturating_add(1);
@@ -52,7 +51,7 @@ impl<W> StandIns<W> {
 
     #[inline]
     fn note<M: Memory<Word = W>>(&self, mem: &M, worker: usize, value: usize) {
-        // A helper, which has the number behind the last worker's, takes no work from others.
+        // A helper, numbered behind the last worker, takes no work from others.
         let place = match worker.checked_sub(self.workers) {
             None => worker,
             Some(0) => return,
@@ -70,7 +69,7 @@ impl<W> StandIns<W> {
         mem.load(&self.awake[spare], Ordering::Acquire) != 0
     }
 
-    /// Step rest: the thread is about to park.
+    /// Step rest: the thread parks next.
     pub(crate) fn sleeps<M: Memory<Word = W>>(&self, mem: &M, spare: usize) {
         // Ordering: Relaxed. The fence behind it orders it. A store would do, but loom may order it
         // either way with a read-modify-write that did not read it.
@@ -82,7 +81,7 @@ impl<W> StandIns<W> {
         mem.load(&self.watched, Ordering::Relaxed).checked_sub(TELLS + 1)
     }
 
-    /// Steps watch and arm: `spare` watches, or with `None` the caller tells one. Returns `false`
+    /// Steps watch and arm: `spare` watches; with `None` the caller tells a thread. Returns `false`
     /// if a thread watches already.
     pub(crate) fn take_watch<M: Memory<Word = W>>(&self, mem: &M, spare: Option<usize>) -> bool {
         let value = spare.map_or(TELLS, |spare| TELLS + 1 + spare);
@@ -99,8 +98,8 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// Step tell: makes a parked spare thread the watcher, if there is one. The caller has taken
-    /// the watch, and wakes the thread.
+    /// Step tell: makes a parked spare thread the watcher. The caller has the watch, and wakes the
+    /// thread.
     pub(crate) fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         (0..self.spares()).find(|&spare| {
             // A thread that wakes by itself may watch and rest again before it is woken. It is
@@ -128,8 +127,8 @@ impl<W> StandIns<W> {
         );
     }
 
-    /// Returns whether the watcher wakes more than `slack_ns` after all that runs has run for
-    /// `after_ns`.
+    /// Returns whether the watcher wakes more than `slack_ns` after all slots and turns have run
+    /// for `after_ns`.
     pub(crate) fn sleeps_too_long<M: Memory<Word = W>>(&self, mem: &M, after_ns: u64, slack_ns: u64) -> bool {
         // Ordering: Relaxed. As above.
         let looks_at = mem.load(&self.looks_at, Ordering::Relaxed) as u64;
@@ -143,7 +142,8 @@ impl<W> StandIns<W> {
         })
     }
 
-    /// Returns when the latest of what runs began, in nanoseconds; `None` if a worker is in no job.
+    /// Returns the latest beginning of a slot or turn in nanoseconds; `None` if a worker is in no
+    /// job.
     pub(crate) fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
         let mut latest = 0;
         for (party, word) in self.since.iter().enumerate() {

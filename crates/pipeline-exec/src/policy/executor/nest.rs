@@ -1,7 +1,7 @@
-//! How a slot waits for a job of its own: it runs that job, and no other.
+//! How a slot waits for its own job: it runs that job alone.
 //!
-//! A slot that blocked would take its worker out of the pool. A slot that ran any job would run
-//! foreign code with its own locks held, and that code may want them.
+//! A blocked slot would take its worker out of the pool. A slot that ran any job would run foreign
+//! code while it holds locks that this code may want.
 //!
 //! | state of a waiting slot | means | leaves it when |
 //! |---|---|---|
@@ -12,29 +12,27 @@
 //! # Steps
 //!
 //! - **submit**: as from outside. *Full* and *closed* lead to **by hand**.
-//! - **lend**: the helper's steps, with its number, which is free: no other thread has the job's
-//!   ticket.
-//! - **orphan**: before each slot, its worker closes the job if a job around it was closed.
-//! - **return**: the job has ended, and its end is the result.
+//! - **lend**: the helper's steps, with its number, because no other thread has the ticket.
+//! - **orphan**: before each slot, its worker closes the job if an outer job was closed.
+//! - **return**: the ended job's end is the result.
 //!
 //! # The races
 //!
 //! - *A worker claims the inner job's last slot while the waiting one falls asleep.* The ledger
-//!   orders the two, as for every helper.
-//! - *The outer job is closed while the waiting worker sleeps.* Other workers are then in slots of
-//!   the inner job, or it has no room. They take the step **orphan** at their next slot boundary,
-//!   or leave and tell.
-//! - *A shutdown finds the inner job in the table.* It cancels the job and does not return it,
-//!   because the job is part of a running slot.
+//!   orders both.
+//! - *The outer job is closed while the waiting worker sleeps.* Then other workers are in the inner
+//!   job, or it has no room. They take **orphan** at their next slot boundary, or leave and tell.
+//! - *A shutdown finds the inner job in the table.* It cancels the job, which is part of a running
+//!   slot.
 //! - *A drain closes the gate.* Running slots run their jobs by hand.
 //!
 //! # Why no slot waits for ever
 //!
 //! Slot *s* waits for slot *t* if *s* has submitted a job, `Sleeps` in **lend**, and *t* is a
-//! claimed slot of that job. Then *t* is younger: its job was submitted inside *s*. So there is no
-//! circle, and one running slot waits for none. Its worker runs user code, claims another slot, or
-//! accounts for one. Each ends in finitely many steps, and the `Tell` of the lend protocol wakes
-//! the waiting slot. No step needs another worker, so one worker is enough for any depth of waits.
+//! claimed slot of that job. Then *t* is younger, because its job was submitted inside *s*. So
+//! waits form no circle, and one running slot waits for none. Its worker runs user code, claims a
+//! slot, or accounts for one. Each ends in finitely many steps, and the `Tell` of the lend protocol
+//! wakes the waiting slot. So one worker suffices for any depth.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -50,13 +48,12 @@ use crate::policy::ports::{InnerEvent, NestAnswer, PipelineEvent, PipelinePorts,
 use crate::report::JobEnd;
 use crate::step_cx::StepCx;
 
-/// Runs a job for the slot whose context is `cx`. For drivers of the policy; users call
-/// [`StepCx::run`].
+/// Runs a job for the slot of `cx`. For drivers of the policy; users call [`StepCx::run`].
 pub fn nest(cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
     nested::run(cx, spec)
 }
 
-/// Runs a job for a slot of `outer`: every environment's [`PipelinePorts::nest`].
+/// Runs a job for a slot of `outer`, as an environment's [`PipelinePorts::nest`].
 pub fn nest_in<E: PipelinePorts>(
     env: &E,
     outer: (&Arc<StateOf<E>>, JobHandle),

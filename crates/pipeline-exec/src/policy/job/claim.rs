@@ -1,6 +1,6 @@
 #![doc = include_str!("claim/README.md")]
-//! This file holds the protocol's words. [Visits](crate::policy::worker::visit) and
-//! [endings](crate::policy::board::ending) take its steps.
+//! [Visits](crate::policy::worker::visit) and [endings](crate::policy::board::ending) take the
+//! protocol's steps.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use executor_core::ports::{Fetch, Memory};
 const SLOT_BITS: u32 = usize::BITS / 4 * 3;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 const RUN: usize = 1 << SLOT_BITS;
-/// In `next`: the job is closed. In a row: a run is there.
+/// Bit of `next` in a closed job, and of a row that has a run.
 const TOP: usize = 1 << (usize::BITS - 1);
 
 /// Value of a row behind which no run starts.
@@ -22,73 +22,71 @@ pub const SLOTS_MAX: usize = SLOT_MASK;
 /// Largest number of stages of a job.
 pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
 
-/// The words that say which slots of a job are claimed and which are done.
+/// The words that count a job's claimed and finished slots.
 #[derive(Debug)]
 pub struct Claims<W> {
     next: W,
-    /// Number of returned pieces that no worker has taken.
+    /// Number of unclaimed returned pieces.
     returned: W,
-    /// Number of stages that have started and whose last finisher is not through.
+    /// Number of started stages whose last finisher has not left.
     open: W,
-    /// Row 0, inline: most small jobs have one stage.
+    /// Inline, because most small jobs have one stage.
     first: Row<W>,
     more: Box<[Row<W>]>,
 }
 
 #[derive(Debug)]
 struct Row<W> {
-    /// The stage and its slots; 0: none yet.
+    /// Stage and slots; 0: no run yet.
     run: W,
-    /// Number of slots of stage `k` that are not accounted for.
+    /// Number of slots not accounted for.
     left: W,
-    /// Number of stages before stage `k` that are not finished.
+    /// Number of unfinished stages before this one.
     pending: W,
-    /// Recent nanoseconds of a slot of stage `k`; 0: unknown.
+    /// Recent nanoseconds per slot; 0: unknown.
     slot_ns: W,
 }
 
-/// A range of slots that were claimed together.
+/// Slots that were claimed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Number of the stage.
+    /// The stage's number.
     pub stage: usize,
-    /// Slots of the stage; empty if the stage has none.
+    /// Empty if the stage has no slots.
     pub slots: Range<usize>,
 }
 
-/// The result of an attempt to claim.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// These slots are the caller's. It accounts for each once: after it ran, or when it is
-    /// abandoned.
+    /// The caller accounts for each of these slots once, after it ran or was abandoned.
     Slots {
-        /// The stage and its slots.
+        /// The claimed slots.
         piece: Piece,
-        /// Whether no started stage has a free slot behind these; then the caller reconciles the
-        /// job before it runs them.
+        /// Whether the started stages have no other free slot. Then the caller reconciles the job
+        /// before it runs these.
         last: bool,
     },
-    /// The caller takes a returned piece out of the ledger, and reconciles the job.
+    /// The caller takes a returned piece from the ledger and reconciles the job.
     Returned,
-    /// Every slot of the started stages is claimed.
+    /// The started stages have no free slot.
     Exhausted,
     /// The job is closed.
     Closed,
 }
 
-/// The slots that were unclaimed when the job was closed. The closer accounts for them.
+/// The slots that the closer abandons and accounts for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "what is not accounted for keeps the job from ending"]
 pub struct Unclaimed {
     /// Each started stage with its number of unclaimed slots.
     pub stages: Vec<(usize, usize)>,
-    /// Whether no slot of the job was ever claimed.
+    /// Whether no slot was ever claimed.
     pub untouched: bool,
 }
 
 impl<W> Claims<W> {
-    /// Makes the claims of a job without started stages. `before` counts, for each stage, the
-    /// stages before it; `word` makes the words.
+    /// Makes the claims of a new job. `before` counts the stages before each stage.
     ///
     /// # Panics
     ///
@@ -115,7 +113,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Starts a stage that comes after no other, as run number `run`, before the job is shared.
+    /// Starts a first stage, as run number `run`, before the job is shared.
     pub fn begin<M: Memory<Word = W>>(&self, mem: &M, run: usize, stage: usize, slots: usize) {
         // Ordering: Relaxed, all. The job is not shared yet; the table and the board publish it.
         mem.store(&self.at(stage).left, slots, Ordering::Relaxed);
@@ -123,8 +121,8 @@ impl<W> Claims<W> {
         mem.store(&self.open, run + 1, Ordering::Relaxed);
     }
 
-    /// Claims `wanted(stage, left)` slots of one stage, at least one and at most `left`. Returned
-    /// pieces go first.
+    /// Claims `wanted(stage, left)` slots, from one to `left`, of one stage. Returned pieces go
+    /// first.
     pub fn claim<M: Memory<Word = W>>(&self, mem: &M, wanted: impl Fn(usize, usize) -> usize) -> Claim {
         loop {
             // Ordering: Relaxed. The exchange decides, and a run is acquired with its row. A worker
@@ -144,8 +142,8 @@ impl<W> Claims<W> {
             let left = run.units() - slot;
             let taken = wanted(run.stage(), left).clamp(1, left);
             let taken_to = ClaimWord::at(number, slot + taken);
-            // Read before the exchange makes the claim certain: an observer of the last claim then
-            // knows that claims have ended. The starter of a later run reconciles the job.
+            // An observer of the last claim knows that claims have ended, because the read precedes
+            // the exchange. The starter of a later run reconciles the job.
             let last = taken == left && self.run(mem, number + 1).is_none();
             // Ordering: Relaxed. One word decides, and a claim says nothing about completion.
             if mem
@@ -164,8 +162,8 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Accounts for `slots` slots of `stage`, which ran or were abandoned. Returns whether the
-    /// stage is over; then the caller is its one last finisher, which sees what every slot wrote.
+    /// Accounts for `slots` slots of `stage`. Returns whether the stage is over; then the caller is
+    /// its last finisher and sees all that its slots wrote.
     pub fn account<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Release. Edge `slot/done`: pairs with the Acquire fence below, taken by the
         // last finisher. What these slots wrote comes before.
@@ -180,8 +178,8 @@ impl<W> Claims<W> {
         last
     }
 
-    /// Counts one stage before `stage` as finished. Returns whether it was the last of them; then
-    /// the caller starts the stage, and sees what those before it wrote.
+    /// Counts a finished stage before `stage`. Returns whether it was the last; then the caller
+    /// starts `stage` and sees what those stages wrote.
     pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
         // Ordering: Release. Edge `stage/pending`: pairs with the Acquire fence below. What this
         // stage's slots and its `finish` wrote comes before.
@@ -195,9 +193,8 @@ impl<W> Claims<W> {
         true
     }
 
-    /// Starts `stage` with `slots` slots. Returns `false` if the job was closed first. The caller
-    /// is the last finisher of a stage before it, and has not called [`finished`](Claims::finished)
-    /// yet.
+    /// Starts `stage`; returns `false` if the job is closed. The caller finished a stage before it
+    /// and calls [`finished`](Claims::finished) later.
     #[must_use]
     pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Relaxed. The caller's own stage is still counted, so the count does not reach
@@ -220,8 +217,8 @@ impl<W> Claims<W> {
         false
     }
 
-    /// The last finisher leaves its stage. Returns whether no other stage is open; then the job is
-    /// over, and this one caller sees what all stages wrote.
+    /// Takes the last finisher out of its stage. Returns whether the job is over; then this caller
+    /// sees what all stages wrote.
     pub fn finished<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Release. Edge `job/open`: pairs with the Acquire fence below. What was written
         // in this stage comes before.
@@ -234,15 +231,15 @@ impl<W> Claims<W> {
         true
     }
 
-    /// Makes `pieces` returned pieces claimable, which the ledger has already.
+    /// Makes `pieces` pieces of the ledger claimable.
     pub fn give_back<M: Memory<Word = W>>(&self, mem: &M, pieces: usize) {
         // Ordering: Release. Edge `claim/returned`: pairs with the Acquire in `take_returned`. The
         // piece is in the ledger, and what the giver knew of its stage goes with it.
         mem.fetch(&self.returned, Fetch::Add(pieces), Ordering::Release);
     }
 
-    /// Closes the job: no slot is claimed afterwards. Returns what was unclaimed, without returned
-    /// pieces, to the one caller that closed, and `None` to the others.
+    /// Closes the job to claims. Returns the unclaimed slots, without returned pieces, to the one
+    /// caller that closed it.
     pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
         // Ordering: Relaxed. The walk seals each row that looks empty; that exchange finds a run
         // that came first.
@@ -275,11 +272,10 @@ impl<W> Claims<W> {
         Some(unclaimed)
     }
 
-    /// Accounts for the slots that the closer abandons. Returns whether the job is over, as
-    /// [`finished`](Claims::finished) does.
+    /// Accounts for abandoned slots. Returns what [`finished`](Claims::finished) does.
     pub fn give_up<M: Memory<Word = W>>(&self, mem: &M, stages: &[(usize, usize)]) -> bool {
         let over = |&(stage, slots): &(usize, usize)| self.account(mem, stage, slots) && self.finished(mem);
-        // Each stage is accounted for, even after a `true`: the last open one ends the job.
+        // Every stage is accounted for, even after a `true`.
         stages.iter().filter(|left| over(left)).count() > 0
     }
 
@@ -297,8 +293,7 @@ impl<W> Claims<W> {
         ClaimWord(mem.load(&self.next, Ordering::Acquire)).is_closed()
     }
 
-    /// Returns the stage and slot that are claimed next; if none is left, the last stage and its
-    /// slots.
+    /// Returns the stage and slot of the next claim, or the last stage and its slots.
     pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -308,7 +303,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Returns the number of unclaimed slots of started stages, without returned ones.
+    /// Returns the unclaimed slots of started stages, without returned slots.
     pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -316,7 +311,7 @@ impl<W> Claims<W> {
         slots.saturating_sub(at.slot())
     }
 
-    /// Returns each started stage with its number of slots.
+    /// Returns each started stage and its slots.
     pub fn started<'a, M: Memory<Word = W>>(
         &'a self,
         mem: &'a M,
@@ -324,7 +319,7 @@ impl<W> Claims<W> {
         self.runs(mem, 0).map(|run| (run.stage(), run.slots()))
     }
 
-    /// Returns the numbers of slots accounted for, and of slots of the started stages.
+    /// Returns the accounted and all slots of the started stages.
     pub fn progress<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         let each = self.runs(mem, 0).map(|run| {
             // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions. A party
@@ -337,13 +332,13 @@ impl<W> Claims<W> {
         })
     }
 
-    /// Returns the number of slots of `stage`, which has started, that are not accounted for.
+    /// Returns the slots of a started `stage` not accounted for.
     pub fn left<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
         // Ordering: Relaxed. A statistic.
         mem.load(&self.at(stage).left, Ordering::Relaxed)
     }
 
-    /// Returns the recent nanoseconds of a slot of `stage`; `None` before one has run.
+    /// Returns recent nanoseconds per slot; `None` before one has run.
     pub fn slot_ns<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> Option<u64> {
         // Ordering: Relaxed. An estimate, on which no result depends.
         match mem.load(&self.at(stage).slot_ns, Ordering::Relaxed) {
@@ -352,7 +347,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Notes that slots of `stage` took `slot_ns` each: the estimate moves halfway there.
+    /// Moves the estimate of `stage` halfway to `slot_ns`.
     pub fn learn<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slot_ns: u64) {
         let slot_ns = slot_ns.max(1);
         let known = match self.slot_ns(mem, stage) {
@@ -364,7 +359,7 @@ impl<W> Claims<W> {
         mem.store(&self.at(stage).slot_ns, known, Ordering::Relaxed);
     }
 
-    /// Returns the estimated nanoseconds of work of all slots of the started stages.
+    /// Returns the estimated nanoseconds of all slots of the started stages.
     pub fn worked_ns<M: Memory<Word = W>>(&self, mem: &M) -> u64 {
         let each = self.runs(mem, 0).map(|run| {
             let slot_ns = self.slot_ns(mem, run.stage()).unwrap_or(0);
@@ -447,7 +442,7 @@ impl Run {
         self.0 & SLOT_MASK
     }
 
-    /// A stage without slots counts as one unit, because it is finished as well.
+    /// A stage without slots is one unit, because it finishes too.
     fn units(self) -> usize {
         self.slots().max(1)
     }

@@ -1,9 +1,9 @@
-//! The membership word: whether a job's keys are on the board, and the only way to change that.
+//! The membership word: whether a job's keys are on the board.
 //!
 //! A job belongs on the board while it has something to claim. A party that changed its claims or
-//! its service *reconciles* it afterwards: [`reconcile`](crate::policy::board::reconcile) makes the
-//! board agree. Of two parties that reconcile one job at once, one may change its keys, and neither
-//! may wait. So the word is a combining lock that never blocks:
+//! service *reconciles* it afterwards: [`reconcile`](crate::policy::board::reconcile) updates the
+//! board. Of two parties at once, one may change the keys, and neither may wait. So the word is a
+//! combining lock that never blocks:
 //!
 //! ```text
 //!     2    1       0
@@ -13,19 +13,19 @@
 //! ```
 //!
 //! - **enter**: one read-modify-write sets BUSY and DIRTY. If BUSY was set, the holder finds DIRTY.
-//! - **begin round**: the holder clears DIRTY, reads the claims and the service, and puts the keys
-//!   on, takes them off, or moves them.
-//! - **leave**: one compare-and-swap of BUSY alone to idle. If DIRTY is set, it fails, and another
+//! - **begin round**: the holder clears DIRTY, reads claims and service, and adds, removes or moves
+//!   the keys.
+//! - **leave**: one compare-and-swap from BUSY to idle. If DIRTY is set, it fails, and another
 //!   round follows.
-//! - **publish**: the party that put the keys on, or made something claimable, has workers look.
+//! - **publish**: the party that added the keys, or made something claimable, has workers look.
 //!
-//! Why the board agrees: an **enter** follows the last change of the claims. Either that party
-//! becomes the holder and reads the claims afterwards, or the holder's **leave** comes later in the
-//! order of the word, finds DIRTY, and the next round reads the change.
+//! Why the board agrees: an **enter** follows the last change of the claims. Either its party
+//! becomes the holder and reads the change, or the holder's **leave** finds DIRTY, and the next
+//! round reads it.
 //!
-//! Why no job is overlooked: a party that found BUSY publishes without knowing whether the keys are
-//! on. If they were on throughout, its fence comes after them. If not, the holder puts them on
-//! after it has read DIRTY, and then publishes.
+//! Why no job is missed: a party that found BUSY publishes without knowing whether the keys are on.
+//! If they were on throughout, its fence comes after them. Otherwise the holder reads DIRTY, puts
+//! them on and publishes.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -38,7 +38,7 @@ const ON: usize = 4;
 
 pub(crate) struct Standing<W> {
     word: W,
-    /// Tag of the job's key on the board. Only the holder touches it.
+    /// Only the holder touches the tag.
     tag: W,
 }
 
@@ -50,7 +50,7 @@ impl<W> Standing<W> {
         }
     }
 
-    /// Step enter. Returns whether the caller is the holder now.
+    /// Step enter. Returns whether the caller is now the holder.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Release. Edge `standing/dirty`: pairs with the Acquire in `begin_round`, which
         // sees what the caller has changed. A new holder also acquires there what the last one
@@ -66,7 +66,7 @@ impl<W> Standing<W> {
         mem.fetch(&self.word, Fetch::And(!DIRTY), Ordering::Acquire) & ON != 0
     }
 
-    /// Step leave: the keys were `on`, and are as `now` says. Returns `false` if another round
+    /// Step leave, with keys that were `on` and are as `now` says. Returns `false` if another round
     /// follows.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M, on: bool, now: bool) -> bool {
         let place = |on: bool| if on { ON } else { 0 };

@@ -26,18 +26,17 @@ pub struct JobState<W, P> {
     pub(crate) ledger: P,
     pub(crate) service: W,
     /// Number of workers in the job. A worker from the queue of singles counts only if the job
-    /// limits its workers.
+    /// limits workers.
     visitors: W,
     lent: W,
     workers_max: usize,
     weight: Class,
-    /// By worker, then the helper's, then by spare thread. Empty in a one-slot job, which uses
-    /// `solo`.
+    /// Counts by worker, helper, spare thread. A one-slot job uses `solo`.
     slots_per_worker: Box<[W]>,
-    /// Number, plus one, of the worker that ran a one-slot job.
+    /// Number, plus one, of the worker.
     solo: W,
     workers: usize,
-    /// Whether the first stages have been started by hand.
+    /// Whether the first stages were started by hand.
     pub(crate) begun: bool,
     pub(crate) grows: bool,
     /// Number of workers invited since stages last started.
@@ -104,7 +103,7 @@ impl<W, P> JobState<W, P> {
         self.outer = Some(outer);
     }
 
-    /// Takes the end out, if there is one. Otherwise `waker` is woken once there is.
+    /// Takes the end out. Before the end, it keeps `waker` to wake it then.
     ///
     /// # Panics
     ///
@@ -119,7 +118,7 @@ impl<W, P> JobState<W, P> {
         Some(match told? {
             Err(error) => Err(*error),
             Ok(Ran { wait_ns, run_ns }) => {
-                // Reading the ledger has acquired these words.
+                // The read of the ledger has acquired these words.
                 let slots_per_worker = self.slots_per_worker(env);
                 Ok(JobReport {
                     output: (),
@@ -133,8 +132,8 @@ impl<W, P> JobState<W, P> {
         })
     }
 
-    /// Returns slots accounted for, and slots of the started stages; for a job that grows, tasks
-    /// over and tasks spawned.
+    /// Returns the accounted and all slots of the started stages; for a job that grows, tasks over
+    /// and spawned.
     pub fn progress<E>(&self, env: &E) -> (usize, usize)
     where
         E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
@@ -146,17 +145,17 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Returns which slots are claimed and done.
+    /// Returns the words of the slots.
     pub fn claims(&self) -> &Claims<W> {
         &self.claims
     }
 
-    /// The place of the job's ledger.
+    /// Returns the ledger's place.
     pub fn ledger(&self) -> &P {
         &self.ledger
     }
 
-    /// Returns the estimated work, as in the job's key.
+    /// Returns the estimated work of the job's key.
     pub fn cost(&self) -> u64 {
         match self.cost {
             Cost::Stated(units) | Cost::Slots(units) => units,
@@ -167,7 +166,7 @@ impl<W, P> JobState<W, P> {
         self.cost
     }
 
-    /// The job's name.
+    /// Returns the job's name.
     pub fn id(&self) -> &JobId {
         &self.id
     }
@@ -179,17 +178,17 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// How urgent the job is.
+    /// Returns the job's class.
     pub fn class(&self) -> Class {
         self.weight
     }
 
-    /// Returns the time of submission, in nanoseconds on the executor's clock.
+    /// Returns the submission time, in nanoseconds of the executor's clock.
     pub fn submitted_ns(&self) -> u64 {
         self.submitted_ns
     }
 
-    /// Returns whether tasks are added to the job while it runs.
+    /// Returns whether tasks join the running job.
     pub fn grows(&self) -> bool {
         self.grows
     }
@@ -199,15 +198,14 @@ impl<W, P> JobState<W, P> {
         self.seq
     }
 
-    /// Returns the service received so far, in weighted microseconds, as a snapshot.
+    /// Returns the service so far, in weighted microseconds, as a snapshot.
     pub fn service<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A statistic, and a hint for the choice of a job.
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// Returns the tag in the order of service; young jobs, with less than `young` of service, come
-    /// first. A worker in the job adds one to a young tag and a stay to an old one, so that workers
-    /// spread over jobs.
+    /// Returns the tag in the order of service; jobs below `young` come first. A worker in the job
+    /// adds one to a young tag and a stay to an old one, so that workers spread over jobs.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
         // Ordering: Relaxed. A party that goes in or out reconciles the job afterwards.
         let inside = mem.load(&self.visitors, Ordering::Relaxed);
@@ -227,7 +225,7 @@ impl<W, P> JobState<W, P> {
         workers
     }
 
-    /// Raises the invited workers to `workers`, and returns how many that adds.
+    /// Raises the invited workers to `workers`. Returns the increase.
     pub(crate) fn invites<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
         // Ordering: Relaxed. As above.
         let invited = mem.load(&self.invited, Ordering::Relaxed);
@@ -247,14 +245,14 @@ impl<W, P> JobState<W, P> {
         self.workers_max != usize::MAX
     }
 
-    /// Returns whether a worker could go in and claim something.
+    /// Returns whether a worker could enter and claim.
     pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Where a wake depends on it, the fence of the look orders it.
         (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
             && self.claims.is_claimable(mem)
     }
 
-    /// Returns whether an outer job is closed or late, so that this one's result is not needed.
+    /// Returns whether an outer job is closed or late.
     pub(crate) fn is_orphaned<M: Memory<Word = W>>(&self, mem: &M, now_ns: impl Fn() -> u64) -> bool {
         let outers = iter::successors(self.outer.as_deref(), |outer| outer.outer.as_deref());
         let is_over = |outer: &Self| {
@@ -263,7 +261,8 @@ impl<W, P> JobState<W, P> {
         outers.into_iter().any(is_over)
     }
 
-    /// A nested job is part of a running slot, so it is cancelled and not returned.
+    /// Returns the reason of a shutdown. A nested job is cancelled, because it is part of a running
+    /// slot.
     pub(crate) fn stop_reason(&self) -> CloseReason {
         match self.outer {
             None => CloseReason::Stopped,
@@ -271,7 +270,7 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Counts a worker in. Returns `false` if the job has as many workers as it allows.
+    /// Counts a worker in. Returns `false` at the limit of workers.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         if !self.is_limited() {
             // Ordering: Relaxed. It affects the job's place; the party that reconciles the job
@@ -291,8 +290,8 @@ impl<W, P> JobState<W, P> {
         false
     }
 
-    /// Counts a worker out. The worker then looks at the board: a party that found the job full
-    /// relies on that.
+    /// Counts a worker out. It then looks at the board, because a party that found the job full
+    /// relies on it.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The fences of both looks order it for a party that found the job full.
         mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
@@ -343,9 +342,8 @@ impl<W, P> JobState<W, P> {
         by_worker
     }
 
-    /// Charges the job for `ns` nanoseconds of a worker's time. A job that grows old continues at
-    /// `floor` plus this visit, behind the jobs that have waited, and at most `young` or this visit
-    /// ahead of it.
+    /// Charges the job for `ns` nanoseconds of a worker. A job that grows old continues at `floor`
+    /// plus this visit, and at most `young` or this visit ahead of it.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
         let us = usize::try_from(ns / 1_000).unwrap_or(usize::MAX);
         let charged = self.weigh(us).max(1);
@@ -370,8 +368,7 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Moves an old job that grows to `floor` at least, if no worker is in it: a job that waited
-    /// for a wake is owed nothing.
+    /// Moves an idle old job that grows to at least `floor`: waiting for a wake earns no service.
     pub(crate) fn line_up<M: Memory<Word = W>>(&self, mem: &M, young: usize, floor: usize) {
         // Ordering: Relaxed. As in `tag`.
         if mem.load(&self.visitors, Ordering::Relaxed) > 0 {

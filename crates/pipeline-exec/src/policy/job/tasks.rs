@@ -1,7 +1,7 @@
-//! The tasks of a job that grows: which wait, which are ready, and when the last one is over.
+//! The tasks of a job that grows.
 //!
-//! The table is in the job's ledger, under its lock. A worker takes the task that it runs out of
-//! the table, so no two workers can be in one task.
+//! The table is in the job's ledger, under its lock. A worker takes out the task that it runs, so
+//! no two workers can be in one task.
 //!
 //! ```text
 //!                  spawn
@@ -30,13 +30,13 @@ use std::task::Waker;
 
 use crate::task::{Task, Turn};
 
-/// Number of the only stage. Its one slot stays claimed, for all tasks together.
+/// Number of the only stage. Its one slot stays claimed.
 pub(crate) const STAGE: usize = 0;
 
-/// Number of ready tasks, from the head, among which a worker prefers one that it ran last.
+/// Number of ready tasks, from the head, among which a worker prefers its own last ones.
 const NEAR: usize = 8;
 
-/// Number of consecutive takes that may pass over the head of the queue.
+/// Number of consecutive takes that may pass over the queue's head.
 const PASSES_MAX: usize = 4;
 
 #[derive(Debug)]
@@ -44,12 +44,10 @@ pub(crate) struct Tasks {
     entries: BTreeMap<usize, Entry>,
     queue: VecDeque<usize>,
     passes: usize,
-    /// Number of tasks spawned; also the number of the next task.
+    /// Number of spawned tasks.
     spawned: usize,
     open: bool,
-    /// Whether tasks get no more turns.
     closed: bool,
-    /// Whether a caller was told that the job is over.
     over: bool,
 }
 
@@ -87,8 +85,7 @@ impl Tasks {
         }
     }
 
-    /// Adds a task, for whose number `waker` makes the waker. Returns that number, or the task if
-    /// the job was closed or is over.
+    /// Adds a task. Returns its number, or the task if the job is closed or over.
     pub(crate) fn spawn(
         &mut self,
         task: Box<dyn Task>,
@@ -135,7 +132,7 @@ impl Tasks {
         !runs
     }
 
-    /// Makes the task dropped at its next turn, or after the running one. Returns what
+    /// Has the task dropped at its next turn, or after the running one. Returns what
     /// [`wake`](Self::wake) does.
     pub(crate) fn cancel(&mut self, number: usize) -> bool {
         if let Some(entry) = self.entries.get_mut(&number) {
@@ -144,9 +141,8 @@ impl Tasks {
         self.wake(number)
     }
 
-    /// Takes the task that has been ready longest, or one of the next few that `worker` ran last,
-    /// whose memory is in that core's caches. The head is passed over at most [`PASSES_MAX`] times
-    /// in a row.
+    /// Takes the longest ready task, or a near one that `worker` ran last, because that core's
+    /// caches have its memory. At most [`PASSES_MAX`] takes in a row pass over the head.
     pub(crate) fn take(&mut self, worker: usize) -> Option<Taken> {
         let own = |number: &usize| {
             let entry = self.entries.get(number);
@@ -170,7 +166,7 @@ impl Tasks {
     }
 
     /// Returns whether the task is ready; then the caller makes it claimable. A task without a
-    /// further turn comes back: the caller drops it and calls [`finish`](Self::finish).
+    /// further turn comes back; the caller drops it and calls [`finish`](Self::finish).
     pub(crate) fn put_back(&mut self, number: usize, paused: Paused, turn: Turn) -> Result<bool, Paused> {
         let Some(entry) = self.entries.get_mut(&number) else {
             return Err(paused);
@@ -186,7 +182,7 @@ impl Tasks {
         Ok(entry.ready)
     }
 
-    /// Forgets tasks that were taken out and dropped. Returns whether the caller ends the job.
+    /// Forgets dropped tasks. Returns whether the caller ends the job.
     pub(crate) fn finish(&mut self, numbers: impl IntoIterator<Item = usize>) -> bool {
         for number in numbers {
             self.entries.remove(&number);
@@ -194,14 +190,14 @@ impl Tasks {
         self.is_over()
     }
 
-    /// Notes that the handle is dropped. Returns whether the caller ends the job.
+    /// Notes the handle's drop. Returns whether the caller ends the job.
     pub(crate) fn leave(&mut self) -> bool {
         self.open = false;
         self.is_over()
     }
 
     /// Returns the tasks that no worker runs. The caller drops them and calls
-    /// [`finish`](Self::finish), even if there are none.
+    /// [`finish`](Self::finish), even for none.
     pub(crate) fn close(&mut self) -> Vec<(usize, Paused)> {
         self.closed = true;
         self.open = false;

@@ -1,18 +1,18 @@
-//! Which job a worker takes: the two orders of looking.
+//! The order in which a worker takes jobs.
 //!
-//! A job with less than four quanta of service is *young*. Both roles take young jobs first, in the
+//! A job with less than four quanta of service is *young*. Both roles take young jobs first, in
 //! order of submission. Then *main* takes the least served old job, and *reserve* the heaviest. If
 //! the heaviest of all is young, reserve takes it first.
 //!
-//! A visit of an old job lasts four quanta, and ends at the next boundary once a young job waits.
-//! While old jobs wait, young ones get at most 17 of 20 parts of a worker's time
-//! ([`allowance`](crate::policy::board::allowance)). A worker with a used-up allowance takes an old
-//! job first and stays to the end of its look's quantum. So no job starves.
+//! A visit of an old job lasts four quanta, or to the next boundary once a young job waits. While
+//! old jobs wait, young ones get at most 17 of 20 parts of a worker's time
+//! ([`allowance`](crate::policy::board::allowance)). A worker without allowance takes an old job
+//! first and stays to the end of its look's quantum. So no job starves.
 //!
-//! [`Class::Batch`](crate::policy::Class) jobs are old from the beginning, and so are jobs expected
-//! to take more than eight quanta ([`need`](crate::policy::board::need)). Singles are young, and
-//! alternate with the young jobs of the board. Each order covers every job with an unclaimed slot,
-//! so no worker sleeps while there is one.
+//! [`Class::Batch`](crate::policy::Class) jobs, and jobs expected to take over eight quanta
+//! ([`need`](crate::policy::board::need)), are old at once. Singles alternate with the board's
+//! young jobs. Each order covers every job with an unclaimed slot, so no worker sleeps while one
+//! exists.
 
 use std::cell::Cell;
 
@@ -28,21 +28,21 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::ports::PipelinePorts;
 use crate::step_cx::Role;
 
-/// Number of turns of a single worker in a cycle, and of those in the reserve role: 15 %.
+/// Number of a single worker's turns in a cycle, and of those in the reserve role: 15 %.
 const TURNS: usize = 20;
 const RESERVE_TURNS: usize = 3;
 
-/// Runs one visit of `worker` in the main role. Returns `false` if it found nothing to claim.
+/// Runs one visit in the main role. Returns `false` if it found nothing to claim.
 pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
     visit_as_main(env, worker, env.now_ns(), until_ns).is_some()
 }
 
-/// Runs one visit of `worker` in the reserve role. Returns `false` if it found nothing to claim.
+/// Runs one visit in the reserve role. Returns `false` if it found nothing to claim.
 pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
     visit_as_reserve(env, worker, env.now_ns(), until_ns).is_some()
 }
 
-/// Returns when the visit ended, or `None` if it found nothing to claim.
+/// Returns the visit's end, or `None` if it found nothing to claim.
 pub(crate) fn visit_as_main<E: PipelinePorts>(
     env: &E,
     worker: usize,
@@ -79,8 +79,7 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     search.take(select_heaviest).or_else(|| search.take_single())
 }
 
-/// A single worker counts turns on a used-up allowance apart; together, all of them could fall on
-/// reserve turns.
+/// Turns without allowance are counted apart, or all of them could fall on reserve turns.
 pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
     let shared = env.shared();
     let PipelineConfig { main, reserve, .. } = *shared.config();
@@ -98,7 +97,6 @@ pub(crate) struct Search<'a, E> {
     env: &'a E,
     worker: usize,
     role: Role,
-    /// The worker's last reading of the clock, renewed after a fruitless attempt.
     clock_ns: Cell<u64>,
     until_ns: u64,
     young_arrivals: usize,
@@ -121,7 +119,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
         }
     }
 
-    /// Returns `true` also if there is no job.
+    /// Returns `true` without a job too.
     fn heaviest_is_old(&self) -> bool {
         select_heaviest(self.env).is_none_or(|(_, body)| {
             let is_old = is_old(self.env, &body);
@@ -130,7 +128,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
         })
     }
 
-    /// Takes young jobs of the board and singles, in turn.
+    /// Takes the board's young jobs and singles in turn.
     pub(crate) fn take_young(&self) -> Option<u64> {
         let single_first = self
             .env
@@ -165,7 +163,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
                 visit(env, job, &body, self.visitor(is_old(env, &body), single))
             };
             quietly_drop(body);
-            // The visit includes the drop of user data, which may take long.
+            // The visit includes the drop of user data, which may be slow.
             env.shared().stand_ins.rests(env, self.worker);
             if stops || ended_ns.is_some() {
                 return ended_ns;
@@ -177,8 +175,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
 
     fn visitor(&self, is_old: bool, single: bool) -> Visitor {
         let now_ns = self.clock_ns.get();
-        // A spare thread goes into no old job; a job that has grown old since is visited as a young
-        // one.
+        // A spare thread visits a job that has grown old since as a young one.
         let is_old = is_old && self.role != Role::Spare;
         let (pays, stays) = match (is_old, self.old_first) {
             (true, false) => (Pays::Old, true),

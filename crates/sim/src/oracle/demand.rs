@@ -1,8 +1,8 @@
 //! A worker with private tasks shares them with idle workers.
 //!
-//! No other worker can find a private task, and none is woken for it. A worker that knows of idle
-//! workers and has nothing public may do a bounded number of operations on its private tasks; then
-//! some must be public. A single private task is its own next one, and stays.
+//! Other workers cannot find a private task. A worker that knows of idle workers and has nothing
+//! public may do a bounded number of operations on its private tasks; then some must be public. A
+//! single private task is its own next one, and stays.
 
 use executor_core::sleep::SleepWord;
 use executor_core::{ExecutorConfig, SEARCH_TICK_MAX};
@@ -94,10 +94,9 @@ impl DemandOracle {
 }
 
 fn operations_max(config: &ExecutorConfig) -> u32 {
-    // A tick that finds something public sets the distance to the next: the wake threshold for
-    // sleepers, a few operations for searchers. That distance holds as many pops, as many pushes
-    // that make up for them, and as many more pushes. The next tick shares, unless a sleeper is not
-    // yet worth a wake for lack of operations, and then there were none.
+    // A tick that finds something public sets the distance to the next. That distance holds as many
+    // pops, as many pushes that make up for them, and as many more pushes. The next tick shares,
+    // unless a sleeper is not yet worth a wake for lack of operations, and then there were none.
     3 * config.wake_threshold.max(SEARCH_TICK_MAX)
 }
 
@@ -108,7 +107,6 @@ mod tests {
 
     use super::*;
 
-    /// Worker 0 reads that one of two workers searches, or none.
     fn reads(oracle: &mut DemandOracle, searched: bool) {
         let sleep = Sleep::new(2, 1, NativeWord::new);
         assert!(!searched || sleep.begin_search(&Native));
@@ -125,7 +123,6 @@ mod tests {
         }
     }
 
-    /// The operation of worker 0 at which the oracle failed it, within a thousand.
     fn spoke(oracle: &mut DemandOracle, private: usize, public: usize) -> Option<u32> {
         (1..=1_000).find(|_| oracle.operated(0, private, public).is_err())
     }

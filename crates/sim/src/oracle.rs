@@ -1,6 +1,6 @@
 //! Oracles: each judges one property of a run.
 //!
-//! An oracle watches operations and keeps its own books, so it need not trust the policy:
+//! An oracle keeps its own books and does not trust the policy:
 //!
 //! | oracle | property |
 //! |---|---|
@@ -25,7 +25,7 @@
 //! | [admission](AdmissionOracle) | jobs stay within the capacity, and a refusal has a reason |
 //!
 //! The [world](crate::world) raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. The crate
-//! `recorded` shows a run on threads to those of tasks, count, sleep, protocol and fairness.
+//! `recorded` applies the oracles of tasks, count, sleep, protocol and fairness to runs on threads.
 
 mod admission;
 mod count;
@@ -89,7 +89,7 @@ macro_rules! oracles {
             /// Every oracle.
             pub const ALL: &[Self] = &[$(Self::$oracle,)+];
 
-            /// Returns the oracle's name in reports and in the corpus.
+            /// Returns the name in reports and in the corpus.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$oracle => $name,)+ }
@@ -105,31 +105,31 @@ oracles! {
     Count = "count",
     /// A task was accepted after close, or refused before.
     Gate = "gate",
-    /// All workers sleep while work is queued: a wake-up was lost.
+    /// All workers sleep while work is queued.
     LostWakeUp = "lost-wake-up",
-    /// A worker sleeps, has left, or sees idle workers, and keeps tasks that only it can find.
+    /// A worker that sleeps, has left, or sees idle workers keeps tasks that only it can find.
     HiddenWork = "hidden-work",
-    /// There are more searchers than the bound.
+    /// Searchers exceed the bound.
     Searchers = "searchers",
-    /// A word changed in a way that is no step, or by an actor that may not take that step.
+    /// A word changed by an invalid step, or by the wrong actor.
     Protocol = "protocol",
     /// A worker did not poll the injector for too long.
     InjectorBypass = "injector-bypass",
     /// A task was taken from the wrong end of a queue.
     Order = "order",
-    /// A worker concluded that there is no work without looking everywhere.
+    /// A worker gave up its search without looking everywhere.
     Reach = "reach",
-    /// A worker was woken for nothing, or more were than there are tasks.
+    /// A worker was woken without a task for it.
     Economy = "economy",
-    /// A worker looked for work where there cannot be any.
+    /// A worker searched a victim that cannot have work.
     Victim = "victim",
     /// No actor can continue, and some have not finished.
     Deadlock = "deadlock",
-    /// The run did not end within its step limit.
+    /// The run exceeded its step limit.
     Liveness = "liveness",
     /// A task panicked by itself.
     TaskPanic = "task-panic",
-    /// The scheduling code itself panicked.
+    /// The scheduling code panicked.
     PolicyPanic = "policy-panic",
     /// A slot of a job was claimed or run twice, or never.
     Claims = "claims",
@@ -138,7 +138,7 @@ oracles! {
     TaskTurns = "task-turns",
     /// A job was missing from the board, or stayed on it.
     Board = "board",
-    /// A worker entered a job although one that precedes it was available.
+    /// A worker passed over an available job that precedes its pick.
     PickOrder = "pick-order",
     /// A worker claimed in another's role, or against its role's order.
     Role = "role",
@@ -148,19 +148,16 @@ oracles! {
     Service = "service",
     /// A worker entered a young job on an old one's turn.
     Share = "share",
-    /// A spare thread stood in early or for old work, or young work waited unwatched beside long
-    /// turns.
+    /// A spare thread stood in early or for old work, or young work waited unwatched.
     StandIn = "stand-in",
     /// A job was accepted beyond the capacity or after close, or refused without a reason.
     Admission = "admission",
-    /// A lent thread ran another job, shared its number, or slept while its job had a claimable
-    /// slot.
+    /// A lent thread ran another job, shared its number, or slept beside a claimable slot of its
+    /// job.
     Lending = "lending",
-    /// A short job beside heavy ones, or the stop of a cancelled one, took longer than quanta
-    /// explain.
+    /// A short job, or the stop of a cancelled job, took longer than quanta explain.
     Latency = "latency",
-    /// An available job was not entered for longer than the others explain, or heavy jobs lost
-    /// their share.
+    /// An available job waited longer than the others explain, or heavy jobs lost their share.
     Starvation = "starvation",
     /// A ticket fired twice, never, or with the wrong outcome.
     Ticket = "ticket",
@@ -195,12 +192,12 @@ impl fmt::Display for Oracle {
 pub struct Violation {
     /// The oracle.
     pub oracle: Oracle,
-    /// What was wrong.
+    /// The error message.
     pub message: String,
 }
 
 impl Violation {
-    /// A violation that `oracle` found.
+    /// Makes a violation.
     pub fn new(oracle: Oracle, message: impl Into<String>) -> Self {
         Self {
             oracle,
@@ -212,16 +209,16 @@ impl Violation {
 /// The oracles of tasks, for one run.
 #[derive(Debug, Default)]
 pub struct Oracles {
-    /// A task runs exactly once.
+    /// Checks that a task runs exactly once.
     pub tasks: TaskOracle,
-    /// The count of the state word.
+    /// Checks the count of the state word.
     pub count: CountOracle,
-    /// No worker sleeps beside queued work.
+    /// Checks that no worker sleeps beside queued work.
     pub sleep: SleepOracle,
-    /// The steps that a change of a word may be.
+    /// Checks the steps of words.
     pub protocol: ProtocolOracle,
     pub(crate) demand: DemandOracle,
-    /// Polls of the injector.
+    /// Checks polls of the injector.
     pub fairness: FairnessOracle,
     pub(crate) order: OrderOracle,
     pub(crate) reach: ReachOracle,
@@ -229,7 +226,7 @@ pub struct Oracles {
 }
 
 impl Oracles {
-    /// A run of `config` begins.
+    /// Begins a run of `config`.
     pub fn begin(&mut self, config: &ExecutorConfig) {
         self.tasks.begin(config.workers);
         self.count.begin(config);
@@ -241,7 +238,7 @@ impl Oracles {
         self.reach.begin(config);
     }
 
-    /// `actor`, which is no worker if it is of the `environment`, changed the state word.
+    /// Records a change of the state word by `actor`, a worker or an actor of the `environment`.
     pub fn state_changed(
         &mut self,
         actor: usize,
@@ -254,14 +251,14 @@ impl Oracles {
         protocol.and(count)
     }
 
-    /// `actor` changed the sleep word.
+    /// Records a change of the sleep word.
     pub fn sleep_changed(
         &mut self,
         actor: usize,
         before: SleepWord,
         after: SleepWord,
     ) -> Result<(), Violation> {
-        // Both must see every change, since one of the two may be silenced.
+        // Both must see every change: one of the two may be silenced.
         let sleep = self.sleep.word_changed(after);
         let protocol = self.protocol.sleep_changed(actor, before, after);
         sleep.and(protocol)

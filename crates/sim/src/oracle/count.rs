@@ -2,22 +2,21 @@
 //!
 //! The oracle keeps a balance for each actor: what it added to the word, less what it took off,
 //! less the tasks that began with it, plus the tasks that ended with it. A task begins when it is
-//! queued or kept private; becoming public later moves nothing. A worker's balance is its credits;
-//! a producer's is what was accepted and is not pushed yet. Hence
+//! queued or kept private. A worker's balance is its credits; a producer's is what was accepted and
+//! is not pushed yet. Hence
 //!
 //! ```text
 //!   count in the word = tasks in flight + sum of all balances
 //! ```
 //!
-//! holds at every moment by construction, and *no balance is negative* means that the word never
-//! under-counts. A sleeping worker must have a balance of zero, as it must not delay the end; so
-//! must all actors at the end.
+//! always holds, and *no balance is negative* means that the word never under-counts. A sleeping
+//! worker must have a balance of zero, as it must not delay the end; so must all actors at the end.
 
 use executor_core::{ExecutorConfig, in_flight, is_accepting};
 
 use super::{Oracle, Violation};
 
-/// The count covers exactly what is in flight.
+/// Checks that the count covers exactly what is in flight.
 #[derive(Debug, Default)]
 pub struct CountOracle {
     balances: Vec<i64>,
@@ -32,7 +31,7 @@ impl CountOracle {
         self.held_max = held_max(config);
     }
 
-    /// One more actor, by number.
+    /// Adds an actor, by number.
     pub fn add_actor(&mut self) {
         self.balances.push(0);
         self.began.push(0);
@@ -67,7 +66,7 @@ impl CountOracle {
         self.check(actor)
     }
 
-    /// A task is in flight: `actor` queued it for the first time, or keeps it private.
+    /// `actor` queued a task for the first time, or keeps it private.
     pub fn began(&mut self, actor: usize) -> Result<(), Violation> {
         self.in_flight += 1;
         self.began[actor] += 1;
@@ -81,7 +80,7 @@ impl CountOracle {
         self.balances[actor] += 1;
     }
 
-    /// A violation if `worker` parks and still holds counts.
+    /// Fails if `worker` parks and still holds counts.
     pub fn parked(&self, actor: usize, worker: usize) -> Result<(), Violation> {
         match self.balances[actor] {
             0 => Ok(()),
@@ -96,7 +95,7 @@ impl CountOracle {
         (workers..self.balances.len()).any(|other| other != actor && self.balances[other] > 0)
     }
 
-    /// An operation of the environment's `actor` is over: its balance is zero.
+    /// An operation of the environment's `actor` is over: its balance must be zero.
     pub fn environment_is_even(&self, actor: usize) -> Result<(), Violation> {
         match self.balances[actor] {
             0 => Ok(()),

@@ -1,8 +1,8 @@
 //! A worker with private tasks shares them with idle workers.
 //!
-//! No other worker can find a private task, and none is woken for it. A worker that knows of idle
-//! workers and has nothing public may do a bounded number of operations on its private tasks; then
-//! some must be public. A single private task is its own next one, and stays.
+//! Other workers cannot find a private task. A worker that knows of idle workers and has nothing
+//! public may do a bounded number of operations on its private tasks; then some must be public. A
+//! single private task is its own next one, and stays.
 
 use executor_core::sleep::SleepWord;
 use executor_core::{ExecutorConfig, SEARCH_TICK_MAX};
@@ -108,7 +108,6 @@ mod tests {
 
     use super::*;
 
-    /// Worker 0 reads that one of two workers searches, or none.
     fn reads(oracle: &mut DemandOracle, searched: bool) {
         let sleep = Sleep::new(2, 1, NativeWord::new);
         assert!(!searched || sleep.begin_search(&Native));
@@ -121,7 +120,6 @@ mod tests {
         ExecutorConfig::new(2).tune(|tuning| tuning.wake_threshold = 8)
     }
 
-    /// The operation of worker 0 at which the oracle failed it, within a thousand.
     fn spoke(oracle: &mut DemandOracle, private: usize, public: usize) -> Option<u32> {
         (1..=1_000).find(|_| oracle.operated(0, private, public).is_err())
     }

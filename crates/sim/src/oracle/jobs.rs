@@ -1,18 +1,17 @@
 //! Jobs: each slot is claimed and run once, the board shows claimable jobs, each job ends once.
 //!
-//! The oracle follows the policy's events and the board's operations, and reads the words where
-//! needed. It fails a run for
+//! The oracle follows the policy's events, the board's operations and the words. It fails a run for
 //!
-//! - a slot claimed twice, run twice, run unclaimed, or never run in a job that completed;
-//! - a slot that runs although its job was closed at the boundary before, or is abandoned although
-//!   its job is open;
+//! - a slot claimed twice, run twice, run unclaimed, or never run in a completed job;
+//! - a slot that runs although its job was closed at the boundary before, or is abandoned in an
+//!   open job;
 //! - a stage that starts twice or before its predecessors end, or ends before its slots have run;
 //! - a job removed from the board while a slot is claimable throughout, or by an actor that does
 //!   not reconcile it;
 //! - an unclaimed job that is not on the board when its submission returns;
 //! - a claim after a search for the heaviest job, although a heavier job, or an equally heavy and
-//!   older one, was available throughout the search; if the worker's allowance for young jobs is
-//!   used up and it took an old job, only old ones count;
+//!   older one, was available throughout; if the worker's allowance for young jobs is used up and
+//!   it took an old job, only old ones count;
 //! - a job that ends twice, or never.
 
 mod board;
@@ -48,20 +47,18 @@ struct Record {
     job: JobHandle,
     /// Its handle has been in the queue of one-slot jobs.
     appended: bool,
-    /// Since when its handle is in the queue of one-slot jobs.
+    /// When its handle entered the queue of one-slot jobs.
     single_since: Option<Moment>,
     /// It limits its workers, so it may have slots and no room.
     limited: bool,
-    /// It consists of tasks with claimed turns; one slot stands for all of them.
+    /// One slot stands for all of its tasks.
     grows: bool,
     stages: Vec<StageRecord>,
     open_since: Option<Moment>,
-    /// The actor that put it on the board then.
     opened_by: usize,
     /// The step in which its submission returned, and the submitter.
     admitted: Option<(u64, usize)>,
     started: u64,
-    /// The step of its last key.
     keyed: u64,
     end: Option<Option<JobErrorKind>>,
     ended: Option<u64>,
@@ -122,7 +119,7 @@ impl JobOracle {
                 worker,
                 role: _,
             } => {
-                // Both must run, since the claim must be recorded.
+                // The claim must be recorded in any case.
                 let picked = self.compare_pick(hub, job, worker, actor);
                 if !self.grows(job) {
                     self.claimed(job, stage, first, slots)?;
@@ -237,7 +234,7 @@ impl JobOracle {
             .collect()
     }
 
-    /// At the end of a run: every job has ended.
+    /// Checks at the end of a run that every job has ended.
     pub(crate) fn judge_tickets(&self) -> Result<(), Violation> {
         match self.jobs.iter().find(|record| record.end.is_none()) {
             None => Ok(()),
@@ -368,7 +365,6 @@ impl JobOracle {
         Ok(())
     }
 
-    /// `actor` is at a slot boundary of `job`, before it checks whether the job is closed.
     fn boundary(&mut self, hub: &Hub, job: JobHandle, actor: usize) {
         self.held_by(actor).closed = hub.is_closed(job).then_some(job.seq);
     }

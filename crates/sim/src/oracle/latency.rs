@@ -1,18 +1,16 @@
-//! Times of jobs in virtual time: to their end, between two services, from a cancel to the end.
+//! Times of jobs in virtual time: to their end, between services, from a cancel to the end.
 //!
-//! The oracle hears the beginning and end of each slot by its actor's clock. From these, and not
-//! from the policy's own figures, it has
+//! From the beginning and end of each slot by its actor's clock, and not from the policy's figures,
+//! the oracle has
 //!
-//! - the *latency* of a job from its due time; late submission counts, since arrivals are an open
-//!   loop;
+//! - the *latency* of a job from its due time, late submission included;
 //! - the *wait* of a job: the longest time with claimable slots and no worker in one;
-//! - the *share* of the workers' time that each kind of job received inside a window;
-//! - the time from a *cancel* until the job had ended, its last slot included;
-//! - the short jobs *ahead* of a job: those in flight when it was submitted.
+//! - the *share* of the workers' time that each kind of job received in a window;
+//! - the time from a *cancel* until the job ended;
+//! - the short jobs *ahead* of a job: those in flight at its submission.
 //!
-//! It also hears whether a job is young, and when a worker's allowance for young jobs is used up:
-//! both decide how long a job may wait. The bounds are the [scenario's](crate::Traffic), as they
-//! follow from the load.
+//! Whether a job is young, and when a worker's allowance is used up, decides how long a job may
+//! wait. The bounds are the [scenario's](crate::Traffic).
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,7 +41,6 @@ pub(crate) struct LatencyOracle {
     others: Vec<JobHandle>,
     old_since: Option<u64>,
     others_young: usize,
-    /// Times that a worker left a job with its allowance used up.
     used_up: usize,
     /// The number of spare threads, and the worker numbers of those in heavy or middle jobs.
     spares: usize,
@@ -58,7 +55,7 @@ pub(crate) struct LatencyOracle {
 pub(crate) struct Lines {
     /// Heavy and middle jobs, until their first service or cancel.
     pub(crate) first_waits: Vec<Stood>,
-    /// Heavy and middle jobs, until their next service or cancel.
+    /// The same, until their next service or cancel.
     pub(crate) waits_again: Vec<Stood>,
     pub(crate) short: Vec<Stood>,
     pub(crate) most_shorts: usize,
@@ -76,12 +73,12 @@ pub(crate) struct Stood {
     pub(crate) lead_ns: u64,
     /// Heavy and middle jobs that were young meanwhile.
     pub(crate) young: usize,
-    /// Since a time without short jobs no such job was young and no allowance used up, and by then
-    /// some spare thread was in no such job.
+    /// Since a time without short jobs no such job was young and no allowance used up, and some
+    /// spare thread was in no such job.
     pub(crate) settled: bool,
 }
 
-/// A moment's reasons for not serving a short job at once.
+/// Reasons for not serving a short job at once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unsettled {
     young: usize,
@@ -102,7 +99,6 @@ struct Record {
     /// Workers inside it, and the time received since there was none, without theirs.
     inside: usize,
     had_ns: u64,
-    /// That time when the last worker left.
     lead_ns: u64,
     served: bool,
     running: usize,

@@ -1,18 +1,16 @@
-//! Lent threads: each runs one job alone, under a number of its own, and sleeps through no slot.
+//! Lent threads: each runs one job alone, under its own number, and sleeps through no slot.
 //!
-//! The oracle hears which thread is lent to which job, and its sleeps and wakes. An actor counts as
-//! inside a job from the fetch of its body until it leaves for something else. A run fails when
+//! An actor counts as inside a job from the fetch of its body until it leaves for something else. A
+//! run fails when
 //!
 //! - a lent thread claims in another job or under a worker's number, or a worker as a lent thread;
 //! - two lent threads both claim slots of a job;
 //! - all threads lent to a job sleep unwoken, no actor is inside the job, and something is
-//!   claimable: the actor that made it claimable, or made room, was inside, and must wake before it
-//!   leaves;
+//!   claimable: the actor that made it claimable, or made room, must wake before it leaves;
 //! - the only thread lent to a job sleeps though something was claimable since before it
 //!   registered.
 //!
-//! A worker whose slot waits for a nested job is lent to that job, inside the outer one. The
-//! innermost job counts.
+//! A worker whose slot waits for a nested job is lent to that job. The innermost job counts.
 
 use pipeline_exec::{Role, policy::JobHandle};
 
@@ -37,7 +35,7 @@ struct Lent {
 }
 
 impl LendOracle {
-    /// `actor` lends its thread to `job`. Returns the number lent before.
+    /// Lends the thread of `actor` to `job`. Returns the number lent before.
     pub(crate) fn began(&mut self, actor: usize, job: JobHandle) -> usize {
         let before = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count();
         self.lent.push(Lent {
@@ -91,7 +89,7 @@ impl LendOracle {
         self.inside[actor] = Some(job);
     }
 
-    /// `actor` acts on `job` from outside. `false`: it is inside a job.
+    /// `actor` acts on `job` from outside. Returns `false` if it is inside a job.
     pub(crate) fn comes(&mut self, actor: usize, job: JobHandle) -> bool {
         let outside = self.inside.get(actor).is_none_or(Option::is_none);
         if outside {

@@ -1,7 +1,6 @@
-//! Every change of a shared word is a step of the protocol that its actor may take now.
+//! Each change of a shared word is a step of the protocol that its actor may take now.
 //!
-//! The oracle follows each worker through the states of the [sleep protocol](executor_core::sleep),
-//! from changes of words alone:
+//! The oracle follows each worker through the states of the [sleep protocol](executor_core::sleep):
 //!
 //! ```text
 //!              search                register
@@ -11,14 +10,14 @@
 //! ```
 //!
 //! An actor that takes tickets owes as many choices. A chosen worker is a searcher, even before it
-//! notices. After the end the counts are unused, and only the shape of a change is checked.
+//! notices. After the end only the shape of a change is checked.
 
 use executor_core::sleep::SleepWord;
 use executor_core::{ExecutorConfig, in_flight, is_accepting};
 
 use super::{Oracle, Violation};
 
-/// A change of a word is a step that its actor may take.
+/// Checks that a change of a word is a step that its actor may take.
 #[derive(Debug, Default)]
 pub struct ProtocolOracle {
     workers: Vec<WorkerState>,
@@ -293,7 +292,6 @@ impl ProtocolOracle {
 }
 
 impl WorkerState {
-    /// A chosen worker now acts as the searcher that it is.
     fn settle(&mut self) {
         if self.place == Registered && self.chosen {
             self.place = Searching;

@@ -5,11 +5,11 @@
 //! job. A claim fails the run if another job preceded the claimed one then, still does, and was
 //! available throughout; a tag only grows, so that job preceded it at every moment.
 //!
-//! A search that begins among old jobs is compared with those. Whether the worker may begin there
-//! is for the [turn oracle](super::TurnOracle).
+//! A search that begins among old jobs is compared with those. The [turn oracle](super::TurnOracle)
+//! judges whether it may begin there.
 //!
-//! Each visit of a worker to a young job must add to what the job has received. An old job's figure
-//! may stay: no job gets ahead of the others by more than a quantum.
+//! Each visit of a worker to a young job must add to the job's service. An old job's figure may
+//! stay: no job gets ahead by more than a quantum.
 
 use pipeline_exec::policy::JobHandle;
 

@@ -1,11 +1,11 @@
 //! Old jobs get their share: while one waits, young jobs get at most 17 of 20 parts of a worker's
 //! time.
 //!
-//! The oracle keeps an account for each worker, in either role, from its readings of the clock and
-//! its visits. A young visit while an old job is available adds three times its length to the debt;
-//! an old visit pays seventeen times its length. The allowed debt is that of ten quanta of young
-//! visits. A worker beyond it that enters another young job, although an old one is available
-//! throughout, fails the run.
+//! The oracle keeps an account for each worker from its readings of the clock and its visits. A
+//! young visit while an old job is available adds three times its length to the debt; an old visit
+//! pays seventeen times its length. The allowed debt is that of ten quanta of young visits. A
+//! worker beyond it that enters a young job, although an old one is available throughout, fails the
+//! run.
 //!
 //! The policy counts an old job as waiting while its key is on the board, so it charges whenever
 //! the oracle does.
@@ -168,7 +168,6 @@ mod tests {
         index: 0,
     };
 
-    /// A visit of worker 0, to an old job or a young one, while an old one waits or not.
     fn visit(
         oracle: &mut ShareOracle,
         is_old: bool,

@@ -1,17 +1,17 @@
 //! No worker sleeps while work is queued or private to it, and searchers stay within their bound.
 //!
-//! The claim of the sleep protocol: if a task is queued and no publisher is between its push and
-//! the end of its operation, some worker is working or searching. It is checked at every park and
-//! after every operation of the environment, so a lost wake-up shows where it happens.
+//! If a task is queued and no publisher is between its push and the end of its operation, some
+//! worker is working or searching. The oracle checks this at every park and after every operation
+//! of the environment.
 //!
-//! Private tasks wake no worker: a worker with one neither parks nor leaves.
+//! A worker with a private task neither parks nor leaves.
 
 use executor_core::ExecutorConfig;
 use executor_core::sleep::SleepWord;
 
 use super::{Oracle, Violation};
 
-/// No worker sleeps beside queued work.
+/// Checks that no worker sleeps beside queued work.
 #[derive(Debug, Default)]
 pub struct SleepOracle {
     workers: usize,
@@ -78,7 +78,7 @@ impl SleepOracle {
         self.lengths[worker + 1] + self.lengths[0]
     }
 
-    /// `worker` does something during which it may have no private task.
+    /// `worker` may have no private task while it does `what`.
     pub fn keeps_nothing(&self, worker: usize, what: &str) -> Result<(), Violation> {
         match self.private[worker] {
             0 => Ok(()),
@@ -109,7 +109,7 @@ impl SleepOracle {
         Ok(())
     }
 
-    /// A violation if all workers sleep over a queued task that no actor publishes.
+    /// Fails if all workers sleep over a queued task that no actor publishes.
     pub fn quiet(&self) -> Result<(), Violation> {
         let asleep = self.parked + self.left == self.workers && self.workers > 0;
         if asleep && self.queued > 0 && self.publishing == 0 {
@@ -121,7 +121,7 @@ impl SleepOracle {
         Ok(())
     }
 
-    /// The lengths of the queues, for a message.
+    /// Describes the lengths of the queues.
     pub fn queues(&self) -> String {
         let mut text = String::new();
         for (queue, &length) in self.lengths.iter().enumerate().filter(|(_, length)| **length > 0) {

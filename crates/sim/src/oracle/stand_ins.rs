@@ -1,17 +1,16 @@
 //! Spare threads stand in for young work while every worker is in a long turn.
 //!
-//! The oracle keeps its own books of what each worker and spare thread runs, and since when by its
-//! clock. A run fails when
+//! By its own books of the turns of workers and spare threads, the oracle fails a run when
 //!
-//! - a spare thread enters a job though, throughout its search, a worker was in no job or in a turn
-//!   of less than two quanta by the spare thread's clock, or another spare thread was;
-//! - it enters a job that it has not found young, under a number that is not its own, or claims
-//!   again after its quantum;
+//! - a spare thread enters a job although, throughout its search, a worker was idle or in a turn of
+//!   less than two quanta by the spare thread's clock, or another spare thread was;
+//! - it enters a job that it has not found young, under another's number, or claims again after its
+//!   quantum;
 //! - two spare threads watch, or one is told to while another watches;
-//! - every worker and every awake spare thread is in a slot, no environment actor is in a call, a
-//!   young job is available and a spare thread is parked, but none watches or has been told to.
+//! - all workers and awake spare threads are in slots, no environment actor is in a call, a young
+//!   job is available and a spare thread is parked, but none watches or has been told to.
 //!
-//! An actor stores the beginning of a turn a moment after it reads its clock. In between, both are
+//! An actor stores a turn's beginning a moment after it reads its clock. In between, both are
 //! possible.
 
 use std::collections::HashSet;
@@ -31,7 +30,7 @@ pub(crate) struct StandInOracle {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    /// Its beginning as stored; `None`: in no job.
+    /// `None`: in no job.
     stored_ns: Option<u64>,
     /// The earliest beginning that it is about to store, or has just stored.
     stores_ns: Option<u64>,
@@ -69,7 +68,6 @@ enum Sleep {
 }
 
 impl Turn {
-    /// Whether it may have a turn of `after_ns` by `now_ns`.
     fn may_be_long(&self, now_ns: u64, after_ns: u64) -> bool {
         let is_long = |since_ns: u64| since_ns.saturating_add(after_ns) <= now_ns;
         self.stored_ns.is_some_and(is_long) || self.stores_ns.is_some_and(is_long)
@@ -125,7 +123,7 @@ impl StandInOracle {
         self.threads.iter().filter(|thread| thread.visits).count()
     }
 
-    /// Whether the spare thread `actor` enters one job after another without a sleep.
+    /// Whether the spare thread `actor` goes from job to job without a sleep.
     pub(crate) fn goes_from_job_to_job(&self, actor: usize) -> bool {
         self.spare_of(actor)
             .is_some_and(|spare| self.threads[spare].visited > 1)
@@ -197,7 +195,7 @@ impl StandInOracle {
             if has_claimed {
                 self.begin(spare);
             }
-            // It stores, sooner or later, that it is in none.
+            // It stores later that it is in none.
             self.turns[actor].stored_ns = None;
         }
     }
@@ -275,8 +273,7 @@ impl StandInOracle {
         std::mem::take(&mut thread.told)
     }
 
-    /// The spare thread `spare` is woken, and says whether it is awake or parked; if parked, the
-    /// wake comes too late to matter. Returns whether it watches and must look sooner.
+    /// The thread `spare` is woken. Returns whether it watches and must look sooner.
     pub(crate) fn is_woken(&mut self, spare: usize, says_awake: bool) -> Result<bool, Violation> {
         let other = self.other_that(spare, |thread| thread.told || thread.sleeps == Sleep::Watches);
         let thread = &mut self.threads[spare];
@@ -294,7 +291,7 @@ impl StandInOracle {
         }
     }
 
-    /// Whether a spare thread is parked untold while all others are in slots. `calls` counts the
+    /// Whether a spare thread is parked untold while all others are in slots. `calls` counts
     /// environment actors in a call, awake spare threads included.
     pub(crate) fn is_unwatched(&self, calls: usize) -> bool {
         let (workers, spares) = self.turns.split_at(self.workers.min(self.turns.len()));
@@ -313,7 +310,6 @@ impl StandInOracle {
         is_one_parked && workers.iter().all(Turn::is_held) && calls == awake
     }
 
-    /// Each searching spare thread sees which turns are long by now.
     fn look(&mut self) {
         for (spare, thread) in self.threads.iter_mut().enumerate() {
             if !thread.looks || thread.visits {
@@ -356,7 +352,6 @@ mod tests {
         seq: 1,
         index: 0,
     };
-    /// The first spare thread beside two workers.
     const SPARE: usize = 2;
     const NUMBER: usize = 3;
 
@@ -374,7 +369,6 @@ mod tests {
         oracle
     }
 
-    /// The verdict when the spare thread reads `now_ns`, finds a job young or not, and claims.
     fn stands_in(oracle: &mut StandInOracle, now_ns: u64, finds_young: bool) -> Result<bool, Oracle> {
         oracle.woke(SPARE);
         oracle.read_clock(SPARE, now_ns);

@@ -1,17 +1,16 @@
-//! The length of a worker's stay in a job: its look's quantum, or four quanta in an old job without
-//! young ones.
+//! The length of a worker's stay in a job.
 //!
 //! A *look* has a quantum from its first reading of the clock. A young visit lasts until that is
-//! over, and so does an old visit by a worker whose allowance for young jobs is used up. Any other
-//! old visit is a *stay*: four quanta from the worker's last reading before it, unless a young job
-//! arrives. At each boundary, before a further claim or slot, a worker fails the run if it
+//! over, and so does an old visit once the allowance for young jobs is used up. Any other old visit
+//! is a *stay*: four quanta from the worker's last reading before it, unless a young job arrives.
+//! The run fails if, at a boundary, a worker
 //!
 //! - continues after it read its clock past the end of the visit;
 //! - continues in a stay, although a young job was available since before that reading, and has
 //!   arrived since the worker last looked at the board;
-//! - leaves a stay early, although it could have claimed more and no young job has arrived.
+//! - leaves a stay early, although it could claim more and no young job has arrived.
 //!
-//! The clock is virtual time. A job that grows old while a worker enters it counts as either.
+//! A job that grows old while a worker enters it counts as either.
 
 use pipeline_exec::policy::JobHandle;
 
@@ -25,7 +24,7 @@ pub(crate) struct StayOracle {
     nested: Vec<(usize, Worker)>,
 }
 
-/// A worker's reading of the clock or look at the board.
+/// A reading of the clock or look at the board.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment {
     pub(crate) step: u64,
@@ -42,11 +41,10 @@ enum Age {
 
 #[derive(Clone, Debug, Default)]
 struct Worker {
-    /// The end of the look's quantum; `None` before its first reading of the clock.
+    /// `None` before its first reading of the clock.
     look_until_ns: Option<u64>,
     now_ns: u64,
     read: Moment,
-    /// The first reading after the claim's last slot.
     after_slot: Option<(u64, Moment)>,
     ran: bool,
     looked: Moment,
@@ -73,7 +71,6 @@ struct Visit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stayed {
-    /// A stay longer than the look's quantum.
     Longer,
     /// A stay that ended early, for a young job.
     GaveWay,
@@ -90,14 +87,14 @@ impl StayOracle {
         }
     }
 
-    /// Whether `actor` is in a job, so that it only glances at the board.
+    /// Whether `actor` is in a job, and only glances at the board.
     pub(crate) fn is_visiting(&self, actor: usize) -> bool {
         self.workers
             .get(actor)
             .is_some_and(|worker| worker.visit.is_some())
     }
 
-    /// A slot of `actor` begins to wait for a nested job, whose slots it runs as a lent thread.
+    /// A slot of `actor` begins to wait for a nested job.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         if let Some(worker) = self.workers.get_mut(actor) {
             self.nested.push((actor, std::mem::take(worker)));
@@ -167,8 +164,8 @@ impl StayOracle {
         });
     }
 
-    /// `worker` claims. `waits` returns a young job that was available at the boundary of its last
-    /// reading, and arrived since it looked at the board.
+    /// `waits` returns a young job that was available at the boundary of its last reading, and
+    /// arrived since it looked at the board.
     pub(crate) fn claimed(
         &mut self,
         worker: usize,
@@ -190,7 +187,7 @@ impl StayOracle {
         visit.judge(worker, "claims once more in a job", boundary, state.looked, waits)
     }
 
-    /// `actor` begins a slot. `waits` as in [`claimed`](Self::claimed).
+    /// `waits` is as in [`claimed`](Self::claimed).
     pub(crate) fn slot_began(
         &mut self,
         actor: usize,

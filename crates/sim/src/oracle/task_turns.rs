@@ -1,8 +1,7 @@
 //! Tasks of growing jobs: a turn has a reason and one worker, and each task is dropped once, in
 //! time.
 //!
-//! The oracle follows the policy's events, which come in the step that changes the job's table. It
-//! fails a run for
+//! The policy's events come in the step that changes the job's table. The oracle fails a run for
 //!
 //! - a task with the number of another task of its job;
 //! - a claimed turn of a task that was not spawned, did not return `Again` and was not woken since
@@ -12,8 +11,7 @@
 //!   cancelled;
 //! - a job that ends before all its tasks were dropped, or changes its tasks afterwards.
 //!
-//! A woken task without a turn shows at the end: its job does not end, which is an
-//! [`Oracle::Deadlock`].
+//! A woken task without a turn ends in an [`Oracle::Deadlock`].
 
 use std::collections::HashMap;
 
@@ -238,8 +236,7 @@ mod tests {
         index: 0,
     };
 
-    /// Events of task 0 of [`JOB`], each on its actor. Returns whether the last fails the run.
-    /// `is_closed`: the job is closed.
+    /// Returns whether the last of these events of task 0 of [`JOB`] fails the run.
     fn course(is_closed: bool, events: &[(usize, PipelineEvent<'_>)]) -> bool {
         let mut oracle = TaskTurnOracle::default();
         let (last, before) = events.split_last().expect("there is one");

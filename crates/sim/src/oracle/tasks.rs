@@ -1,6 +1,6 @@
 //! Every accepted task runs exactly once or is handed back.
 //!
-//! A task gets a number at its creation and carries it, so an event is about *this* task:
+//! A task carries a number from its creation:
 //!
 //! ```text
 //!                ┌──────── pushed ────────┐
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A worker has at most one task in hand. The take of a private task is invisible: it is in hand
-//! when its worker acts on it. At the end no task may be under way.
+//! when its worker acts on it. No task may be under way at the end.
 
 use super::{Oracle, Violation};
 
@@ -19,7 +19,7 @@ pub(crate) type TaskId = u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Task,
-    /// It came by an external hand-over, which a worker may call, too.
+    /// A worker may call the external hand-over, too.
     External,
 }
 
@@ -58,7 +58,7 @@ enum Stage {
     Refused,
 }
 
-/// An accepted task runs exactly once or is handed back.
+/// Checks that an accepted task runs exactly once or is handed back.
 #[derive(Debug, Default)]
 pub struct TaskOracle {
     stages: Vec<Stage>,
@@ -77,7 +77,7 @@ impl TaskOracle {
         self.stages.len() as TaskId - 1
     }
 
-    /// New tasks whose kind is reported later.
+    /// Numbers tasks whose kind is reported later.
     pub fn number_many(&mut self, tasks: u64) {
         self.stages.resize(self.stages.len() + tasks as usize, Stage::New);
     }
@@ -96,7 +96,7 @@ impl TaskOracle {
         self.hands[worker] == Some(task)
     }
 
-    /// Where the task is, for a message.
+    /// Describes where the task is.
     pub fn describe(&self, task: TaskId) -> String {
         format!("{:?}", self.stages[task as usize])
     }
@@ -119,7 +119,7 @@ impl TaskOracle {
         }
     }
 
-    /// `worker` spawned the task privately. Whether it is new.
+    /// `worker` spawned the task privately. Returns whether it is new.
     pub fn kept(&mut self, task: TaskId, worker: usize) -> bool {
         let stage = self.stage(task);
         let kept = *stage == Stage::New;
@@ -179,7 +179,7 @@ impl TaskOracle {
         self.hands[worker].filter(|&task| self.stages[task as usize] == Stage::Running)
     }
 
-    /// The task that `worker` runs panicked. Returns it.
+    /// The task of `worker` panicked. Returns it.
     pub fn panicked(&mut self, worker: usize) -> Option<TaskId> {
         let task = self.running_on(worker)?;
         self.hands[worker] = None;
@@ -200,7 +200,7 @@ impl TaskOracle {
         self.step(task, Stage::InHand, Stage::HandedBack)
     }
 
-    /// At the end: no task is under way, and exactly the tasks handed back `came_back`.
+    /// Checks at the end that no task is under way, and exactly the tasks handed back `came_back`.
     pub fn end(&self, came_back: impl Iterator<Item = TaskId>) -> Result<(), Violation> {
         for (task, stage) in self.stages.iter().enumerate() {
             match stage {

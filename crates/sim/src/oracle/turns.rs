@@ -1,18 +1,17 @@
-//! A worker's turns at the board: in its role, in that role's order, within its look's quantum.
+//! A worker's turns at the board: their role, order and quantum.
 //!
 //! A *look* is a row of turns; each searches one or both of the board's orders, and claims slots.
-//! From the searches, the readings of the clock and the claims, the oracle judges
+//! The oracle judges
 //!
 //! - role: a main worker claims as main, a reserve worker as reserve. A single worker has both
-//!   roles: a reserve turn after at most six main ones and never two in a row, 17 to 3, separately
-//!   for turns with a used-up allowance and others;
+//!   roles: a reserve turn after at most six main ones and never two in a row, separately for turns
+//!   with a used-up allowance and others;
 //! - order: a main claim follows a search of the served jobs or a look at the one-slot jobs. A
-//!   reserve claim follows a search of the heaviest jobs; after that it may also follow a search of
-//!   the young jobs, to a young job, or a look at the one-slot jobs, if nothing is heavy or the
+//!   reserve claim follows a search of the heaviest jobs; then it may also follow a search of the
+//!   young jobs, to a young job, or a look at the one-slot jobs, if nothing is heavy or the
 //!   allowance for young jobs is not used up;
-//! - quantum: no further visit once the clock was read past the quantum, unless the board had
-//!   nothing open. The clock is virtual time. The length of a visit is for the
-//!   [stay oracle](super::StayOracle).
+//! - quantum: a worker makes no visit once it read the clock past the quantum, unless the board had
+//!   nothing open. The [stay oracle](super::StayOracle) judges the length of a visit.
 
 use executor_core::nanos;
 use pipeline_exec::Role;
@@ -20,8 +19,7 @@ use pipeline_exec::policy::PipelineConfig;
 
 use super::{Oracle, Violation};
 
-/// Main turns of a single worker between two reserve turns, at most: 3 of 20 turns are reserve
-/// turns.
+/// Main turns of a single worker between two reserve turns: 3 of 20 turns are reserve turns.
 const MAIN_TURNS_MAX: u32 = 6;
 
 #[derive(Debug)]
@@ -33,7 +31,7 @@ pub(crate) struct TurnOracle {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    /// The end of the look's quantum; `None` before its first reading of the clock.
+    /// `None` before its first reading of the clock.
     until_ns: Option<u64>,
     now_ns: u64,
     scanned: Option<Order>,

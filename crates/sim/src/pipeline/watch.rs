@@ -1,5 +1,4 @@
-//! Reports on jobs to the oracles and coverage points: the policy's events, and actions on the
-//! board.
+//! Reports the policy's events and actions on the board to the oracles and coverage points.
 
 use executor_core::ports::OrderedSet;
 use pipeline_exec::policy::{InnerEvent, LookEnd, NestAnswer, PipelineConfig, PipelineEvent};
@@ -303,8 +302,7 @@ impl Hub {
         world.judge(verdict);
     }
 
-    /// A slot of `actor` submits a nested job. The oracles set aside the actor's place in the outer
-    /// job.
+    /// The oracles set aside the actor's place in the outer job.
     fn nest_began(&self, world: &mut World, actor: usize) {
         if self.spares.oracle.borrow().spare_of(actor).is_some() {
             world.coverage.hit(CoveragePoint::SpareNested);
@@ -335,7 +333,6 @@ impl Hub {
         }
     }
 
-    /// The slot continues with the outcome of its nested job.
     fn nest_over(&self, world: &mut World, actor: usize, told: Option<JobErrorKind>) {
         let place = self.nests.borrow().iter().rposition(|nest| nest.0 == actor);
         let nest = place.map(|place| self.nests.borrow_mut().remove(place));

@@ -1,8 +1,7 @@
-//! Tasks on the executor alone, in difficult shapes: external floods, trees that all workers steal
-//! from, chains of one task at a time, fans from one worker, and a mixture.
+//! Tasks on the executor alone, in difficult shapes.
 //!
-//! A worker keeps tasks private only once it has seen that tasks are short, so shapes with private
-//! tasks begin with a row of short ones as a sample.
+//! A worker keeps tasks private once it has seen that tasks are short, so shapes with private tasks
+//! begin with a row of short ones.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -26,7 +25,7 @@ pub struct Tasks {
     pub shape: Shape,
     /// Tasks that producers hand over.
     pub roots: u32,
-    /// Size of what each of them spawns; see [`Shape`].
+    /// Size of what each root spawns; see [`Shape`].
     pub size: u32,
 }
 
@@ -41,7 +40,7 @@ pub enum Shape {
     Chain,
     /// `size` tasks spawned at once.
     Fan,
-    /// `size` tasks in all, in uneven groups, alternately local and into the injector.
+    /// `size` tasks in uneven groups, alternately local and into the injector.
     Mixed,
     /// `size` tasks that split the rest in two, in alternating phases of short and long ones.
     Phases,
@@ -122,8 +121,7 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// Checks sizes. Meetings need a worker that is always free to come, and no fault that prevents
-    /// it.
+    /// Meetings need a worker that is always free to come.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), LineError> {
         let problem = if self.shape == Shape::Phases && self.size > PHASES_MAX {
             format!("`size={}`: phases have {PHASES_MAX} tasks at most", self.size)
@@ -148,8 +146,7 @@ impl Tasks {
         Err(LineError(problem))
     }
 
-    /// Whether all spawns fit into the counts reserved for workers, of which each worker's credits
-    /// take all but its private tasks.
+    /// Whether all spawns fit into the counts reserved for workers.
     pub(crate) fn fits_beyond_max(&self, config: &ExecutorConfig) -> bool {
         let spawned = self.count().saturating_sub(self.roots.into());
         spawned <= (config.workers * config.tuning.private_tasks) as u64
@@ -182,7 +179,7 @@ impl Tasks {
             },
             Shape::Burst | Shape::Publish | Shape::Meeting => Work::Row {
                 left: ROW,
-                // Only used by meetings, which have fewer roots than there are workers.
+                // Only meetings use it, and they have fewer roots than workers.
                 root: root as u16,
             },
         };
@@ -213,7 +210,7 @@ impl Tasks {
     }
 }
 
-/// Depth of a tree, at most: a deeper one would have more than a million tasks.
+/// Depth of a tree: a deeper one would have more than a million tasks.
 const TREE_DEPTH_MAX: u32 = 20;
 
 /// Tasks before the last of a row: enough for a first sample.
@@ -221,10 +218,9 @@ const ROW: u8 = 20;
 
 const PHASE: u16 = 24;
 
-/// Tasks in phases, at most: their numbers have few bits.
+/// Tasks in phases: their numbers have few bits.
 const PHASES_MAX: u32 = u16::MAX as u32;
 
-/// Nanoseconds of a long task.
 const LONG_NS: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -239,7 +235,6 @@ enum Work {
         first: u16,
         count: u16,
     },
-    /// The tasks left in the row before the last.
     Row {
         left: u8,
         root: u16,
@@ -250,7 +245,7 @@ enum Work {
 
 type Cx<'y> = SimCtx<'y, Work, u64>;
 
-/// Runs tasks. The scratch value counts those that ended.
+/// The scratch value counts tasks that ended.
 struct Runner {
     tasks: Tasks,
     met: RefCell<Vec<bool>>,
@@ -268,7 +263,6 @@ impl Runner {
             Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
             Work::Fan(leaves) => fan(cx, Work::Leaf, leaves),
             Work::Mixed(left) => {
-                // One to three children share the rest unevenly.
                 let children = (1 + left % 3).min(left);
                 let mut rest = left - children;
                 for sibling in (0..children).rev() {

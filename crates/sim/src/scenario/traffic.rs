@@ -8,9 +8,9 @@
 //!   stopper      at the end of the traffic, what is left of heavy and middle ones
 //! ```
 //!
-//! The result is [`Figures`] in virtual time. They are meaningful under [`StrategyKind::Earliest`],
-//! a machine with a core for each worker; there the run must keep the [bounds](Traffic::judge) that
-//! follow from the policy. The other oracles watch under every strategy.
+//! [`Figures`] are in virtual time. They are meaningful under [`StrategyKind::Earliest`], a machine
+//! with a core for each worker; there the run must keep the [bounds](Traffic::judge) of the policy.
+//! The other oracles watch under every strategy.
 
 mod bounds;
 mod figures;
@@ -85,7 +85,7 @@ macro_rules! traffic {
 }
 
 traffic! {
-    /// Short jobs in all.
+    /// Number of short jobs.
     shorts: u32 = 0,
     /// Slots of a short job.
     short_slots: u32 = 4,
@@ -101,14 +101,14 @@ traffic! {
     heavy_slots: u32 = 1_000,
     /// Nanoseconds of such a slot.
     heavy_slot_ns: u64 = 1_000_000,
-    /// Heavy jobs of a client, at most. 0: no limit.
+    /// Most heavy jobs of a client. 0: no limit.
     heavy_jobs: u32 = 0,
-    /// Nanoseconds between due times of a client's heavy jobs. 0: each is due when the last has
-    /// ended.
+    /// Nanoseconds between due times of a client's heavy jobs. 0: each is due at the end of the
+    /// last.
     heavy_every_ns: u64 = 0,
-    /// Weight that each heavy job has more than the one made before it.
+    /// Weight that each heavy job has above the one before.
     growth: u64 = 0,
-    /// Jobs that are neither the oldest nor the heaviest.
+    /// Jobs neither oldest nor heaviest.
     middles: u32 = 0,
     /// One short or heavy job in this many panics or fails. 0: none.
     panics: u32 = 0,
@@ -116,9 +116,9 @@ traffic! {
     cancels: u32 = 0,
     /// Nanoseconds of traffic.
     length_ns: u64 = 100_000_000,
-    /// Workers in the reserve role, which look for the heaviest job first.
+    /// Workers in the reserve role.
     reserve: usize = 0,
-    /// Jobs in flight, at most.
+    /// Most jobs in flight.
     capacity: usize = 4_096,
     /// Nanoseconds of a quantum.
     quantum_ns: u64 = 2_000_000,
@@ -136,8 +136,7 @@ const PLAN: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 const MIDDLE_SLOTS_SPARE: u64 = 16;
 
 impl Traffic {
-    /// Runs it on `workers` workers, [`Traffic::reserve`] of them in reserve, otherwise as on
-    /// threads.
+    /// Runs on `workers` workers, [`Traffic::reserve`] of them in reserve, otherwise as on threads.
     ///
     /// # Errors
     ///
@@ -205,7 +204,7 @@ impl Traffic {
         others == Faults::NONE
     }
 
-    /// One run; `unwatched`: without the oracles that keep books of every job.
+    /// `unwatched`: without the oracles that keep books of every job.
     fn go(
         &self,
         simulation: &Simulation,
@@ -370,8 +369,7 @@ impl Traffic {
         work::job(Kind::Middle, slots as usize, Some(self.weight() / 2), None)
     }
 
-    /// The least weight of a heavy job: 1 a microsecond, and more than a short job's, its number of
-    /// slots.
+    /// 1 a microsecond, and more than a short job's weight, its number of slots.
     fn weight(&self) -> u64 {
         let work_ns = u64::from(self.heavy_slots).saturating_mul(self.heavy_slot_ns);
         (work_ns / 1_000).max(4 * (1 + u64::from(self.short_slots)))
@@ -383,7 +381,7 @@ impl Traffic {
     }
 }
 
-/// Actors that submit short jobs in turn, so that the cost of submission makes none late.
+/// Several actors submit, so that the cost of submission makes no short job late.
 const SUBMITTERS: usize = 4;
 
 struct Shared {
@@ -437,7 +435,7 @@ impl Actor<'_, '_> {
                 if self.is_over() {
                     policy::cancel(&self.env(), &state, job);
                 }
-                // The job oracle checks tickets; only the time matters here.
+                // The job oracle checks tickets.
                 let _how_it_ended = self.env().wait_ticket(&state);
                 due_ns = self.env().clock_ns();
             } else {

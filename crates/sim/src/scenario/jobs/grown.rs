@@ -6,13 +6,13 @@
 //!                                   the root counts what arrives.
 //! ```
 //!
-//! A turn does a few steps and returns `Again`, or `Parked` after leaving its waker: with a full or
-//! empty channel, which a neighbour wakes, or with the [`Environment`], which wakes late. Like
-//! users' tasks they also wake themselves and others for nothing, add and cancel tasks, run nested
-//! jobs, fail and panic. A dropped task closes its ends of channels and wakes its neighbours.
+//! A turn does a few steps and returns `Again`, or `Parked` after leaving its waker with a full or
+//! empty channel, or with the [`Environment`], which wakes late. The tasks also wake for nothing,
+//! add and cancel tasks, run nested jobs, fail and panic. A dropped task closes its ends of
+//! channels and wakes its neighbours.
 //!
-//! The tasks keep their own books beside the oracles: a channel is in order, and a completed job
-//! has passed on every number made.
+//! The tasks check that a channel is in order, and that a completed job has passed on every number
+//! made.
 
 mod environment;
 mod task;
@@ -38,7 +38,7 @@ pub(super) struct GrownPlan {
     pub(super) handle: Handle,
 }
 
-/// When a growing job's submitter drops its handle. Tasks may have others.
+/// When a growing job's submitter drops its handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handle {
     AtOnce,
@@ -49,7 +49,7 @@ pub(super) enum Handle {
 
 #[derive(Clone)]
 struct TaskPlan {
-    /// The task to which it sends; `None`: it keeps what it has.
+    /// `None`: it keeps what it has.
     to: Option<usize>,
     /// Numbers that it makes, if no task sends to it.
     makes: u64,
@@ -65,7 +65,6 @@ struct TurnPlan {
     ns: u64,
 }
 
-/// An act of a turn besides its steps.
 #[derive(Clone)]
 enum Whim {
     None,
@@ -75,7 +74,6 @@ enum Whim {
     WakesOthers,
     Waits,
     Adds(Box<TaskPlan>),
-    /// Cancels the task with this number, if there is one.
     Cancels(usize),
     Nests(Arc<Inner>),
     Fails,
@@ -93,7 +91,7 @@ pub(super) struct Grown {
     complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
-/// The handle of a job. Dropping the last clone leaves the job.
+/// Dropping the last clone leaves the job.
 pub(super) type Held = Arc<Leaves>;
 
 pub(super) struct Leaves {
@@ -164,7 +162,7 @@ impl TaskPlan {
     }
 }
 
-/// Tasks in a row that may add each other, at most.
+/// Tasks in a row that may add each other.
 const DEPTH_MAX: usize = 2;
 
 impl TurnPlan {
@@ -178,7 +176,6 @@ impl TurnPlan {
             17..19 if depth < DEPTH_MAX => Whim::Adds(Box::new(TaskPlan::draw(dice, plan, jobs, depth + 1))),
             17..20 => Whim::Cancels(dice.below(4)),
             20..22 if jobs.nests => {
-                // As deep as two nested jobs.
                 Whim::Nests(Arc::new(plan.inner(dice, "a turn".to_owned(), jobs, 2)))
             }
             20..22 => Whim::None,

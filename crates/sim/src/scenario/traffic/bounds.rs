@@ -1,4 +1,4 @@
-//! The policy's promises for a load, as numbers from its quantum, slots and jobs, at 85 : 15.
+//! The policy's promises for a load, as numbers, at 85 : 15.
 //!
 //! | word | is | because |
 //! |---|---|---|
@@ -19,12 +19,12 @@
 //! | wait of a young heavy job | the line, and a short job for each visit in it if short jobs have one slot | it is young as others are, and one-slot jobs alternate with young jobs of the board |
 //! | share of heavy jobs while one is old | 15 % of all workers' time; of what main workers give to old jobs, the part by number | 3 of 20 parts of each worker's time are for old jobs, short ones of four quanta and more included; reserve takes the heaviest |
 //!
-//! A job that is old from the beginning counts as one stay ahead of the others.
+//! A job that is old from the beginning counts as one stay.
 //!
-//! A short job is *settled* if it stays young, and if no heavy or middle job was young and no
-//! allowance used up since a time without short jobs. Then every worker takes it, or a short job
-//! before it, at its next boundary, so each worker loses only the blocking. Let `V` be what is
-//! left, alone, of the work of the short jobs before it:
+//! A short job is *settled* if it stays young, and no heavy or middle job was young and no
+//! allowance used up since a time without short jobs. Every worker takes it, or a short job before
+//! it, at its next boundary, so each worker loses only the blocking. Let `V` be the rest, alone, of
+//! the work of the short jobs before it:
 //!
 //! ```text
 //!   one worker       short jobs run in order, so each ends later than alone by the blocking
@@ -33,28 +33,25 @@
 //!                    and one is enough for its  work
 //! ```
 //!
-//! Other short jobs stand in *line* behind the short jobs in flight, each with its work, and the
-//! young heavy ones, each with its youth. All workers serve the line, or only the main ones while a
-//! heavy job is young. 17 of 20 parts of their time are for young jobs, and a visit is lost at the
-//! beginning and the end. A job of four quanta or more grows old; then all old jobs receive as much
-//! as it does, and a stay more before and behind it.
+//! Other short jobs stand in *line* behind the short jobs in flight and the young heavy jobs. All
+//! workers serve the line, or only the main ones while a heavy job is young. Young jobs receive 17
+//! of 20 parts of their time, less a visit at the beginning and the end. A job of four quanta or
+//! more grows old; then all old jobs receive as much as it does, and a stay more before and behind
+//! it.
 //!
-//! A load for which a tighter bound is false has the looser one, so each has a bound.
+//! A load that breaks a tighter bound's conditions has the looser bound.
 
 use pipeline_exec::policy::shared::{STAND_IN_QUANTA, STAY_QUANTA, YOUNG_QUANTA};
 
 use super::Traffic;
 use crate::oracle::{Lines, Stood};
 
-/// Nanoseconds that scheduling may add to each visit, and to a run whose workers begin asleep.
 const OVERHEAD_NS: u64 = 50_000;
 
-/// Parts of each worker's time, out of [`PARTS`], that belong to old jobs.
 pub(super) const OLD_PARTS: u64 = 3;
 const YOUNG_PARTS: u64 = PARTS - OLD_PARTS;
 pub(super) const PARTS: u64 = 20;
 
-/// Quanta that a worker gives to young jobs in a row, at most, while an old one waits.
 const ALLOWANCE_QUANTA: u64 = 10;
 
 impl Traffic {
@@ -64,7 +61,6 @@ impl Traffic {
         self.blocking_by_slot_ns().max(self.long_slot_ns + OVERHEAD_NS)
     }
 
-    /// Returns [`Traffic::blocking_ns`] without long slots.
     fn blocking_by_slot_ns(&self) -> u64 {
         let short_ns = if self.shorts > 0 { self.short_slot_ns } else { 0 };
         let heavy_ns = if self.heavies + self.middles > 0 {
@@ -75,7 +71,6 @@ impl Traffic {
         short_ns.max(heavy_ns) + OVERHEAD_NS
     }
 
-    /// Returns how long a short job may wait for a worker or a spare thread.
     fn lost_ns(&self) -> u64 {
         if self.spares == 0 {
             return self.blocking_ns();
@@ -92,8 +87,7 @@ impl Traffic {
         self.quantum_ns + self.blocking_ns()
     }
 
-    /// Returns the longest wait of a heavy or middle job that has been served, beside short jobs
-    /// that stay young.
+    /// Returns the longest wait of a served heavy or middle job beside short jobs that stay young.
     #[must_use]
     pub fn wait_bound_ns(&self, workers: usize) -> u64 {
         self.old_wait_ns(workers, self.heavy_and_middle(), self.stay_ns())
@@ -108,7 +102,7 @@ impl Traffic {
         }
     }
 
-    /// Returns the same bound beside long slots, with `ahead` short jobs in flight at submission.
+    /// Returns the same beside long slots, with `ahead` short jobs in flight at submission.
     #[must_use]
     pub fn settled_beside_long_bound_ns(&self, ahead: usize) -> u64 {
         let visit_ns = self.short_work_ns().min(self.quantum_ns) + self.short_slot_ns + OVERHEAD_NS;
@@ -126,27 +120,27 @@ impl Traffic {
         }
     }
 
-    /// Returns a stay: four quanta plus the blocking.
+    /// Returns four quanta plus the blocking.
     pub(super) fn stay_ns(&self) -> u64 {
         STAY_QUANTA * self.quantum_ns + self.blocking_ns()
     }
 
-    /// Returns the most time that a heavy job may receive while it is young.
+    /// Returns the most time that a heavy job receives while young.
     pub(super) fn youth_ns(&self) -> u64 {
         self.stay_ns() + self.quantum_ns
     }
 
-    /// The longest wait of one of `jobs` old jobs with a lead of `lead_ns`, whatever short jobs do.
+    /// Returns the longest wait of one of `jobs` old jobs, whatever short jobs do.
     pub(super) fn old_wait_ns(&self, workers: usize, jobs: u64, lead_ns: u64) -> u64 {
         let of_old = |ns: u64| ns * PARTS / OLD_PARTS;
-        // After an undisturbed stay young jobs take the full allowance, and then a visit.
+        // After an undisturbed stay, young jobs take the full allowance, then a visit.
         let and_young = self.stay_ns() + ALLOWANCE_QUANTA * self.quantum_ns + self.visit_ns();
         let each_ns = of_old(lead_ns) + and_young.min(of_old(self.stay_ns()));
         self.in_reserve_turns(workers, (jobs.div_ceil(self.main(workers)) + 1) * each_ns)
     }
 
-    /// The same if short jobs leave room, with at most `beside_ns` of young work at a time;
-    /// `u64::MAX` if they do not.
+    /// The same if short jobs leave room, with at most `beside_ns` of young work at a time; else
+    /// `u64::MAX`.
     pub(super) fn old_wait_with_room_ns(
         &self,
         workers: usize,
@@ -171,7 +165,7 @@ impl Traffic {
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
-    /// Returns how long `ns` of main work takes; a single worker has reserve turns in between.
+    /// A single worker has reserve turns in between.
     fn in_reserve_turns(&self, workers: usize, ns: u64) -> u64 {
         if workers == 1 {
             ns * PARTS / YOUNG_PARTS
@@ -180,7 +174,7 @@ impl Traffic {
         }
     }
 
-    /// Returns how long workers need for the work ahead of a job and for a short job behind it.
+    /// Returns how long workers need for a short job and the work ahead of it.
     pub(super) fn line_ns(&self, workers: usize, stood: &Stood) -> u64 {
         // Reserve workers serve the heaviest job while it is young.
         let workers = if stood.young > 0 {
@@ -194,8 +188,7 @@ impl Traffic {
         self.beside_old_ns(shorts_ns + heavies_ns) + 2 * self.visit_ns()
     }
 
-    /// The time that `ns` of young work takes a worker that also serves old jobs. A visit longer
-    /// than the full allowance is not made up for, so that bounds the saving.
+    /// A visit longer than the full allowance is not made up for, so that bounds the saving.
     fn beside_old_ns(&self, ns: u64) -> u64 {
         if self.long_slot_ns == 0 {
             return ns * PARTS / YOUNG_PARTS;
@@ -205,8 +198,8 @@ impl Traffic {
         ns + (ns / allowance_ns.max(1) + 1) * owed_ns.max(self.visit_ns())
     }
 
-    /// The time of one-slot jobs between visits ahead of a heavy job. They alternate with visits of
-    /// young jobs of the board, which last for the rest of the quantum, and at least for a slot.
+    /// Returns the time of one-slot jobs ahead of a heavy job. They alternate with visits of young
+    /// jobs, which last for the rest of the quantum, and at least a slot.
     pub(super) fn singles_between_ns(&self, workers: usize, stood: &Stood) -> u64 {
         if self.shorts == 0 || self.short_slots != 1 {
             return 0;

@@ -13,7 +13,7 @@ use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
 use crate::table::TableSource;
 
-/// Rows per row left, from which on a step reads only the rows left.
+/// Rows per remaining row above which a step reads only the remaining rows.
 const SPARSE: usize = 4;
 
 /// The steps of a filter.

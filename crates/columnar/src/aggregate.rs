@@ -1,13 +1,12 @@
-//! Aggregate functions and the state that they keep per group.
+//! Aggregate functions and their state per group.
 //!
-//! A slot fills states of its own from its rows, in row order; states of slots are merged in slot
-//! order. Exact sums (integers, decimals) are wider than their result, so that only the final value
-//! can overflow. Sums of floats depend on the order of additions, which rows and slots alone
-//! decide. Where no state depends on the order, rows may also be added to the merged state
-//! directly.
+//! Each slot fills its own states in row order, and states of slots are merged in slot order. Exact
+//! sums (integers, decimals) are wider than their result, so only the final value can overflow.
+//! Sums of floats depend on the order of additions, which only rows and slots decide. If no state
+//! depends on the order, rows may also be added to the merged state directly.
 //!
-//! A function is a file: its [`Definition`](definition::Definition) and its state. `function` has a
-//! row for it.
+//! Each function has a file, with its [`Definition`](definition::Definition) and its state, and a
+//! row in `function`.
 
 mod average;
 mod call;

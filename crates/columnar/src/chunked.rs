@@ -1,5 +1,5 @@
-//! Lists that grow in chunks: nothing until the first write, no copy on growth, memory in
-//! proportion to what is in them.
+//! Lists that grow in chunks: an empty list allocates nothing, growth copies no value, and memory
+//! is proportional to the values.
 //!
 //! ```text
 //!   values      0 .. 128   128 .. 384   384 .. 896
@@ -8,14 +8,13 @@
 //!   index 400: 400 + 128 = 528 = 0b10_0001_0000 ─► highest bit 9 ─► chunk 9 - 7 = 2, place 528 - 512 = 16
 //! ```
 //!
-//! A `Vec` copies all that it has when it grows, and ends up to twice as large as needed. That is
-//! dear with a list for each of many partitions in each of many slots, most of them short. A
-//! [`ChunkedVec`] pays for its head with the first value, and for a chunk each time that it has
-//! doubled: n values take log n allocations. What was written stays where it is.
+//! A `Vec` copies its values when it grows, and ends up to twice as large as needed. That is dear
+//! for many short lists, such as one per partition and slot. A [`ChunkedVec`] allocates a chunk
+//! each time that its length has doubled: n values take log n allocations, and no value moves.
 //!
-//! Chunks are `Vec`s that never grow. The last one is held apart, so a push is that of a `Vec`.
-//! Random access needs one `leading_zeros` and one more load than a `Vec`. Loops run best over
-//! [`chunks`](ChunkedVec::chunks), or in `for_each`, `fold` and `sum` of the iterators.
+//! Chunks are `Vec`s that never grow. Random access needs one `leading_zeros` and one load more
+//! than a `Vec`. Loops run best over [`chunks`](ChunkedVec::chunks), or in `for_each`, `fold` and
+//! `sum` of the iterators.
 
 mod growth;
 mod iter;
@@ -31,7 +30,7 @@ use std::sync::Arc;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
 use growth::Layout;
 
-/// Full chunks for which room is made when the first one is full.
+/// Full chunks that the first directory has room for.
 const DIRECTORY: usize = 8;
 
 /// A list that grows in chunks.
@@ -61,30 +60,27 @@ const DIRECTORY: usize = 8;
 /// ```
 pub struct ChunkedVec<T> {
     layout: Layout,
-    /// Chunks that are full.
     full: Vec<Vec<T>>,
-    /// The values in them.
+    /// Values in full chunks.
     full_len: usize,
-    /// The chunk that is being filled.
     last: Vec<T>,
-    /// How many values it is to hold. Its capacity is that, or more if the allocator was generous.
+    /// Values that the last chunk is to hold. Its capacity may be larger.
     last_size: usize,
     reservation: Reservation,
 }
 
 impl<T> ChunkedVec<T> {
-    /// An empty list that no pool counts. Nothing is allocated.
+    /// An empty list without a memory pool. It allocates nothing.
     pub const fn new() -> Self {
         Self::with(Layout::Doubling, Reservation::none())
     }
 
-    /// An empty list whose bytes are reserved from `pool` before they are allocated.
+    /// An empty list that reserves its bytes from `pool` before it allocates them.
     pub fn with_pool(pool: Arc<MemoryPool>) -> Self {
         Self::with_growth(Growth::Doubling, Some(pool))
     }
 
-    /// An empty list that grows by `growth`, and whose bytes are reserved from `pool` if there is
-    /// one.
+    /// An empty list that grows by `growth`, and reserves its bytes from `pool` if there is one.
     pub fn with_growth(growth: Growth, pool: Option<Arc<MemoryPool>>) -> Self {
         Self::with(Layout::new(growth), Reservation::of(pool))
     }
@@ -112,17 +108,17 @@ impl<T> ChunkedVec<T> {
         self.len() == 0
     }
 
-    /// The bytes that were allocated, which are those that are reserved.
+    /// The bytes allocated, which are also the bytes reserved.
     pub fn bytes(&self) -> usize {
         self.reservation.bytes()
     }
 
-    /// Adds a value behind the last one.
+    /// Appends `value`.
     ///
     /// # Errors
     ///
-    /// When it needs a new chunk that the pool has no room for. The list stays as it is, and the
-    /// value is dropped. Without a pool there is no error.
+    /// When the list needs a new chunk and the pool has no room for it. The list stays as it is,
+    /// and the value is dropped. Without a pool there is no error.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), MemoryExceeded> {
         if self.last.len() < self.last_size {
@@ -133,19 +129,19 @@ impl<T> ChunkedVec<T> {
         }
     }
 
-    /// Adds values behind the last one.
+    /// Appends `values`.
     ///
     /// # Errors
     ///
-    /// When a new chunk is needed that the pool has no room for. What had its place by then is in
-    /// the list.
+    /// When the list needs a new chunk and the pool has no room for it. Values appended before stay
+    /// in the list.
     pub fn extend(&mut self, values: impl IntoIterator<Item = T>) -> Result<(), MemoryExceeded> {
         let mut values = values.into_iter();
         loop {
-            // Within its capacity, so that it never grows.
+            // Within the capacity, so the chunk never grows.
             let room = self.last_size - self.last.len();
             self.last.extend(values.by_ref().take(room));
-            // Whether there is more is asked before there is a chunk for it.
+            // The iterator is asked for a value before a chunk is allocated for it.
             if self.last.len() < self.last_size {
                 return Ok(());
             }
@@ -156,7 +152,7 @@ impl<T> ChunkedVec<T> {
         }
     }
 
-    /// Adds clones of values behind the last one.
+    /// Appends clones of `values`.
     ///
     /// # Errors
     ///
@@ -181,8 +177,8 @@ impl<T> ChunkedVec<T> {
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
         let (chunk, place) = self.layout.locate(index);
-        // Half of all values can be in the last chunk, so choosing it must be no branch: this is a
-        // choice between two addresses.
+        // Half of all values can be in the last chunk, so a branch would often be mispredicted.
+        // This selects between two addresses.
         let values = self.full.get(chunk).unwrap_or(&self.last);
         // No chunk follows the last one.
         if chunk > self.full.len() {
@@ -201,7 +197,7 @@ impl<T> ChunkedVec<T> {
         self.full.get_mut(chunk).unwrap_or(&mut self.last).get_mut(place)
     }
 
-    /// The values in order, as slices; none is empty.
+    /// The values in order, as slices that are not empty.
     pub fn chunks(&self) -> impl DoubleEndedIterator<Item = &[T]> + Clone {
         let last = Some(self.last.as_slice()).filter(|last| !last.is_empty());
         self.full.iter().map(Vec::as_slice).chain(last)
@@ -217,7 +213,7 @@ impl<T> ChunkedVec<T> {
         Values::new(self.full.iter_mut(), self.full_len, self.last.iter_mut())
     }
 
-    /// Drops all values, and frees and gives back all memory: the list is as new.
+    /// Drops all values, and frees and gives back all memory.
     pub fn clear(&mut self) {
         let pool = self.reservation.pool().cloned();
         *self = Self::with(self.layout, Reservation::of(pool));
@@ -231,7 +227,7 @@ impl<T> ChunkedVec<T> {
         Ok(())
     }
 
-    /// Makes an empty chunk the last one. The one before is full, or there is none.
+    /// Makes an empty chunk the last one. The one before must be full, if there is one.
     fn add_chunk(&mut self) -> Result<(), MemoryExceeded> {
         let is_first = self.last_size == 0;
         if !is_first && self.full.len() == self.full.capacity() {
@@ -248,14 +244,13 @@ impl<T> ChunkedVec<T> {
         Ok(())
     }
 
-    /// Makes room for as many full chunks again.
     fn grow_directory(&mut self) -> Result<(), MemoryExceeded> {
         let bytes = |chunks: usize| chunks * size_of::<Vec<T>>();
         let old = self.full.capacity();
         let new = (2 * old).max(DIRECTORY);
         self.reservation.grow(bytes(new))?;
         self.full.reserve_exact(new - self.full.len());
-        // The old one was there until now.
+        // The old directory was allocated until now.
         self.reservation.shrink(bytes(old));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What goes wrong with an expression: its types do not fit, or a row of it cannot be computed.
+//! Errors of expressions: types that do not fit, or a row that cannot be computed.
 
 use std::error::Error;
 use std::fmt;
@@ -8,35 +8,34 @@ use arrow::error::ArrowError;
 use crate::memory::MemoryExceeded;
 use crate::table::ReadError;
 
-/// A query failed while it ran. The job fails with it, and no partial result is given out.
+/// A query failed while it ran. The job fails with it, without a partial result.
 #[derive(Debug)]
 pub enum ExecError {
     /// A value left the range of its type. Results never wrap.
     Overflow {
-        /// The expression that was evaluated.
+        /// The evaluated expression.
         expression: String,
     },
     /// A row's divisor was zero.
     DivisionByZero {
-        /// The expression that was evaluated.
+        /// The evaluated expression.
         expression: String,
     },
-    /// An operation could not be applied to a value, for example a conversion of text that is not a
-    /// number.
+    /// An operation rejected a value, for example text that is not a number.
     Kernel {
-        /// The expression that was evaluated.
+        /// The evaluated expression.
         expression: String,
-        /// What the operation reported.
+        /// The operation's error.
         source: ArrowError,
     },
     /// The table could not be read.
     Read(ReadError),
-    /// What the query has to keep is more than its pool allows.
+    /// The query needs more memory than its pool allows.
     Memory(MemoryExceeded),
 }
 
 impl ExecError {
-    /// What a kernel reported while it evaluated `expression`.
+    /// The error of a kernel that evaluated `expression`.
     pub(crate) fn of(expression: impl fmt::Display, source: ArrowError) -> Self {
         let expression = expression.to_string();
         match source {
@@ -88,19 +87,19 @@ impl From<MemoryExceeded> for ExecError {
     }
 }
 
-/// On its way through code whose errors are arrow's; `ExecError::of` takes it out again.
+/// For code whose errors are arrow's; `ExecError::of` unwraps it.
 impl From<MemoryExceeded> for ArrowError {
     fn from(error: MemoryExceeded) -> Self {
         Self::ExternalError(Box::new(error))
     }
 }
 
-/// An operator was given values of types it does not take.
+/// An operator rejects the types of its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
     /// The expression.
     pub expression: String,
-    /// Which types met and what would have been accepted.
+    /// The types found, and those accepted.
     pub message: String,
 }
 

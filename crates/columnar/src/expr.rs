@@ -1,14 +1,13 @@
 //! Expressions over the columns of a table: checked when they are built, evaluated morsel by
 //! morsel.
 //!
-//! An [`Expr`] has a type from the moment it exists; a constructor that is given types that do not
-//! fit returns a [`TypeError`](crate::TypeError). Conversions between types are nodes of their own,
-//! inserted by the constructors, so that evaluation never decides anything. Logic is three-valued:
-//! NULL is neither true nor false, and only `IS NULL` looks at it.
+//! An [`Expr`] always has a type: a constructor returns a [`TypeError`](crate::TypeError) for types
+//! that do not fit. Constructors insert conversions as nodes, so evaluation decides nothing about
+//! types. Logic is three-valued: NULL is neither true nor false, and only `IS NULL` tests for it.
 //!
-//! An expression knows whether it can fail (a division, a sum that may leave its type's range).
-//! What cannot fail may be evaluated for any rows and in any order; what can fail sees exactly the
-//! rows that the query's text gives it.
+//! An expression knows whether it can fail (a division, a sum that may overflow). One that cannot
+//! may be evaluated for any rows in any order. One that can sees exactly the rows that the query's
+//! text gives it.
 
 mod bounds;
 mod canonical;

@@ -1,4 +1,4 @@
-//! The filter of a query as steps, each over one column where the condition allows it.
+//! The filter of a query as steps, over one column each where possible.
 //!
 //! ```text
 //!   a > 1 and b < a and c = 'x' and 10 / d > 2 and a < 9
@@ -8,10 +8,10 @@
 //!   themselves                      the rest let in
 //! ```
 //!
-//! The parts of an AND at the top are split; an OR is one step, in three-valued logic. Parts over
-//! the same single column are one step. Steps are ordered by the rows that they discard per unit of
-//! cost, first estimated, then measured, but never across a step that can fail: the query's text
-//! decides which rows such a step sees. The rows that are left are the same in any order.
+//! Parts of a top-level AND are split; an OR is one step, in three-valued logic. Parts over the
+//! same single column are one step. Steps are ordered by rows discarded per unit of cost, first
+//! estimated, then measured. No step moves across one that can fail: the query's text decides which
+//! rows that step sees. The result is the same in any order.
 
 mod estimate;
 mod measure;

@@ -1,4 +1,4 @@
-//! The bytes that a query may hold at a time, reserved before they are allocated.
+//! The bytes that a query may hold at once, reserved before they are allocated.
 //!
 //! ```text
 //!   list of slot 0 ─ Reservation ─┐
@@ -6,12 +6,10 @@
 //!   table of groups ─ Reservation ┘
 //! ```
 //!
-//! A job has one [`MemoryPool`], whatever threads its slots run on. A query over its limit fails
-//! with an error that says so. A [`Reservation`] is released when its owner is dropped, also by an
-//! error or a panic.
+//! A job has one [`MemoryPool`] for all threads. A query over its limit fails with an error that
+//! names it. Dropping the owner of a [`Reservation`] releases it, also after an error or a panic.
 //!
-//! The pool is no allocator: it counts what is reserved, which is what grows with the rows of a
-//! query.
+//! The pool is no allocator: it counts reserved bytes, those that grow with the rows of a query.
 
 mod pool;
 mod reservation;

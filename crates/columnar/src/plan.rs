@@ -1,5 +1,4 @@
-//! What a query does with one table: filter its rows, then give out expressions of them or
-//! aggregates of groups.
+//! A query on one table: filter its rows, then return expressions of them or aggregates of groups.
 //!
 //! ```text
 //!   slot 0   rows of morsel 0 ─► filter ─► expressions or partial groups ─► cell 0 ┐
@@ -7,7 +6,7 @@
 //!   ...                                                                            ┘   then HAVING, ORDER BY, LIMIT
 //! ```
 //!
-//! A [`SelectPlan`] is the description, checked as it is built; a [`ScanStage`] runs it once as a
+//! A [`SelectPlan`] is the description, checked when built; a [`ScanStage`] runs it once, as a
 //! stage of a pipeline job.
 
 mod explain;

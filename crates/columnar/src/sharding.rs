@@ -1,5 +1,5 @@
-//! Work that is split by a key: each partition of the keys is one worker's at a time, so nothing is
-//! shared while it runs.
+//! Work split by a key: one worker at a time has a partition, so workers share nothing while it
+//! runs.
 //!
 //! ```text
 //!   morsel 0 ─► slot 0 ─► lists  0 1 2 3          partition 0: lists 0 of slots 0, 1, 2 … in that order ─► slot 0
@@ -8,16 +8,14 @@
 //!               sharding_for_each                            sharded_for_each
 //! ```
 //!
-//! - [`partition_index`] says where a key belongs: always the same place, in every run and on every
-//!   machine.
-//! - [`sharding_for_each`] gives every slot lists of its own, one per target, so that no producer
-//!   stands between the workers; a list that nothing is written to is gone with its slot. What the
-//!   slot does before it writes (an aggregation by a finer key) is in the same pass.
+//! - [`partition_index`] maps a key to its partition, the same in every run and on every machine.
+//! - [`sharding_for_each`] gives every slot its own lists, one per target, so producers never
+//!   contend. The slot can aggregate by a finer key in the same pass, before it writes.
 //! - [`sharded_for_each`] runs over each partition by itself.
 //!
-//! Both are stages of a pipeline job. What they leave for the next stage is in [`Shards`], in the
-//! order of partitions, and inside a partition in the order of the slots that wrote it: no result
-//! depends on threads. A slot that fails fails the job, and no later stage starts.
+//! Both are stages of a pipeline job. They leave [`Shards`] for the next stage, in the order of
+//! partitions, and inside a partition in the order of the slots that wrote it: no result depends on
+//! threads. A slot that fails fails the job, and no later stage starts.
 //!
 //! Fine to coarse: sums by (flag, supplier), and from those sums by flag.
 //!

@@ -1,4 +1,5 @@
-//! What a table is to the steps that run over it: morsels of columns, read one by one.
+//! The interface between a table and the steps that run over it: morsels of columns, read one by
+//! one.
 //!
 //! ```text
 //!   table ──► morsel 0  rows 0 .. 65,536        a slot of a stage runs a morsel or a part of one
@@ -8,11 +9,11 @@
 //!                                      ──► column(5)   never, if no row survived until then
 //! ```
 //!
-//! A morsel is a range of rows that never depends on the number of threads: a row group of a file
-//! or a part of one, a fixed number of rows of a table in memory. Statistics let a plan skip a
-//! morsel without opening it.
+//! A morsel is a range of rows, independent of the number of threads: a row group of a file or a
+//! part of one, or a fixed number of rows in memory. Statistics let a plan skip a morsel without
+//! opening it.
 //!
-//! Nothing here knows a file format: `query` brings those. Nothing here starts a thread.
+//! This module starts no thread and knows no file format; `query` brings those.
 
 mod fetched;
 mod memory;

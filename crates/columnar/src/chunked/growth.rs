@@ -1,4 +1,4 @@
-//! How large each chunk of a list is, and in which one an index is.
+//! The sizes of a list's chunks, and the chunk of an index.
 
 /// Values in the first chunk of a list that doubles: a power of two.
 pub const HEAD: usize = 128;
@@ -6,22 +6,20 @@ pub const HEAD: usize = 128;
 /// How the chunks of a list grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Growth {
-    /// The first has room for [`HEAD`] values, each other for twice as many as the one before. n
-    /// values take log n allocations, and more than half of what is allocated is used, beyond the
-    /// head.
+    /// The first chunk has room for [`HEAD`] values, each other for twice as many as the one
+    /// before. n values take log n allocations, and beyond the head more than half of the memory is
+    /// used.
     #[default]
     Doubling,
-    /// The number of values of each chunk, rounded up to a power of two, so that an index is found
-    /// by a shift. No more than one chunk is unused, but n values take n allocations, divided by
-    /// that number.
+    /// The values of each chunk, rounded up to a power of two so that a shift finds an index. At
+    /// most one chunk is unused, but n values take n allocations, divided by that number.
     Fixed(usize),
 }
 
-/// Where the values of a list are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Doubling,
-    /// Chunks of `1 << bits`.
+    /// Chunks of `1 << bits` values.
     Fixed {
         bits: u32,
     },
@@ -32,8 +30,7 @@ impl Layout {
         match growth {
             Growth::Doubling => Self::Doubling,
             Growth::Fixed(size) => Self::Fixed {
-                // A size with no power of two above it can be no size of a chunk either: allocating
-                // one fails.
+                // A size without a power of two above it cannot be allocated anyway.
                 bits: size
                     .checked_next_power_of_two()
                     .map_or(usize::BITS - 1, usize::trailing_zeros),
@@ -49,14 +46,14 @@ impl Layout {
         }
     }
 
-    /// The chunk that `index` is in, and its place there.
+    /// The chunk of `index`, and its place there.
     #[inline]
     pub(super) fn locate(self, index: usize) -> (usize, usize) {
         match self {
             Self::Doubling => {
                 // With the head added, each chunk begins at a power of two. The other addition
-                // changes no highest bit; it tells the compiler that there is one. An index so
-                // large that the sum wraps is given a place behind the end of the head.
+                // changes no highest bit; it tells the compiler that there is one. An index whose
+                // sum wraps gets a place behind the end of the head.
                 let shifted = index.wrapping_add(HEAD);
                 let highest = usize::BITS - 1 - (shifted | HEAD).leading_zeros();
                 (
@@ -73,7 +70,7 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// Whether indices go through the chunks in order, each to its end.
+    /// Checks that indices fill the chunks in order.
     fn check(growth: Growth, sizes: &[usize]) {
         let layout = Layout::new(growth);
         let mut index = 0;

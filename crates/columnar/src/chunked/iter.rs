@@ -1,4 +1,4 @@
-//! Going through a list: one chunk after another, from either end.
+//! Iteration over a list, chunk by chunk, from either end.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -13,19 +13,20 @@ pub type Iter<'a, T> = Values<slice::Iter<'a, Vec<T>>, slice::Iter<'a, T>>;
 /// The values of a list, by mutable reference.
 pub type IterMut<'a, T> = Values<slice::IterMut<'a, Vec<T>>, slice::IterMut<'a, T>>;
 
-/// The values in chunks `C`, each of which gives an `I`. Of `front` and `back` one value after
-/// another is taken; what is between them are whole chunks.
+/// The values in chunks `C`, each iterated by an `I`. `front` and `back` give single values; whole
+/// chunks are between them.
 #[derive(Clone, Debug)]
 pub struct Values<C, I> {
     front: I,
     chunks: C,
-    /// The values in the chunks.
+    /// Values in the chunks between.
     between: usize,
     back: I,
 }
 
 impl<C, I: Default> Values<C, I> {
-    /// What is in `chunks`, which are `between` values and no empty chunk, and then `back`.
+    /// Iterates over `chunks`, which have `between` values and no empty chunk, and then over
+    /// `back`.
     pub(super) fn new(chunks: C, between: usize, back: I) -> Self {
         Self {
             front: I::default(),
@@ -122,10 +123,10 @@ where
 {
 }
 
-/// The values of a list, by value. A chunk is freed when the last of its values was taken; what was
-/// reserved is given back when this is dropped.
+/// The values of a list, by value. A chunk is freed when its last value is taken; the reservation
+/// is given back on drop.
 pub struct IntoIter<T> {
-    // Dropped first: the reservation is given back for memory that is free.
+    // Dropped first: memory is freed before its reservation is given back.
     values: Values<vec::IntoIter<Vec<T>>, vec::IntoIter<T>>,
     reservation: Reservation,
 }
@@ -154,7 +155,7 @@ impl<T> Iterator for IntoIter<T> {
 
     #[inline]
     fn fold<A, F: FnMut(A, T) -> A>(self, start: A, f: F) -> A {
-        // Until the values are consumed.
+        // Held until the values are consumed.
         let _reservation = self.reservation;
         self.values.fold(start, f)
     }

@@ -1,16 +1,16 @@
-//! What a filter step has seen so far: rows in, rows out, time.
+//! Measurements of a filter step: rows in, rows out, time.
 //!
-//! The counters publish nothing: they choose an order of steps on which no result depends, and are
-//! shown in plans.
+//! The counters publish no other memory. They choose an order of steps, on which no result depends,
+//! and appear in plans.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Rows after which a measurement says more than an estimate.
+/// Rows after which a measurement replaces the estimate.
 const ENOUGH_ROWS: u64 = 65_536;
 
-/// Counters of one step, added to by all workers.
+/// Counters of one step, shared by all workers.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     rows_in: Counter,
@@ -25,7 +25,7 @@ impl Measured {
         self.nanos.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// The part of the rows that stayed and the nanoseconds a row took, once enough rows were seen.
+    /// The fraction of rows that passed and the nanoseconds per row, once enough rows were seen.
     pub(super) fn selectivity_and_cost(&self) -> Option<(f64, f64)> {
         let rows_in = self.rows_in.get();
         let per_row = |total: u64| total as f64 / rows_in as f64;
@@ -48,7 +48,6 @@ impl fmt::Display for Measured {
     }
 }
 
-/// A number that only grows.
 #[derive(Debug, Default)]
 struct Counter(AtomicU64);
 

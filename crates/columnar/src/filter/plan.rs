@@ -13,27 +13,27 @@ use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
 use crate::table::TableSource;
 
-/// Below one row in this many left, a step reads only the rows that are left.
+/// Rows per remaining row above which a step reads only the remaining rows.
 const SPARSE: usize = 4;
 
 /// The steps of a filter.
 pub(crate) struct FilterPlan {
     steps: Vec<FilterStep>,
-    /// Runs of steps that may change places among themselves.
+    /// Runs of steps that may be reordered among themselves.
     movable: Vec<Range<usize>>,
-    /// Parts that hold before anything can fail: a morsel without a row for one of them need not be
+    /// Conditions that hold before a step can fail. A morsel without a row for one of them is not
     /// read.
     prunable: Vec<Expr>,
 }
 
 /// Conditions that are evaluated together.
 pub(crate) struct FilterStep {
-    /// All of them must hold. More than one only if they read the same single column.
+    /// All must hold. Several only if they read the same single column.
     conditions: Vec<Expr>,
     can_fail: bool,
-    /// The part of the rows that is expected to stay.
+    /// The fraction of rows expected to pass.
     selectivity: f64,
-    /// Cost of a row, in units of comparing two integers.
+    /// Cost per row, in comparisons of two integers.
     cost: f64,
     measured: Measured,
 }
@@ -74,14 +74,14 @@ impl FilterPlan {
         }
     }
 
-    /// True if the statistics of `morsel` show that the filter keeps no row of it.
+    /// Whether statistics show that the filter drops all rows of `morsel`.
     pub(crate) fn skips(&self, table: &dyn TableSource, morsel: usize) -> bool {
         self.prunable
             .iter()
             .any(|part| !prune::may_hold(part, table, morsel))
     }
 
-    /// The order in which the steps are now expected to cost least: indices of steps.
+    /// Indices of the steps in the order now expected to be cheapest.
     pub(crate) fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         for run in &self.movable {
@@ -90,7 +90,7 @@ impl FilterPlan {
         order
     }
 
-    /// The rows of `rows` that all steps let through, taken in `order`.
+    /// The rows of `rows` that pass all steps, run in `order`.
     pub(crate) fn select(&self, rows: &dyn ColumnSource, order: &[usize]) -> Result<Selection, ExecError> {
         let mut selection = Selection::all(rows.rows());
         for &step in order {
@@ -102,8 +102,7 @@ impl FilterPlan {
         Ok(selection)
     }
 
-    /// The steps in the order they take now, one per line: condition, estimate, and what was
-    /// measured.
+    /// Writes the steps in their current order, one per line: condition, estimate, measurement.
     pub(crate) fn explain(&self, f: &mut dyn fmt::Write, indent: &str) -> fmt::Result {
         for step in self.order() {
             writeln!(f, "{indent}{}", self.steps[step])?;
@@ -111,12 +110,12 @@ impl FilterPlan {
         Ok(())
     }
 
-    /// What a row costs that goes through all steps.
+    /// The cost of a row that enters the filter.
     pub(crate) fn cost_per_row(&self) -> f64 {
         self.steps.iter().map(|step| step.cost).sum()
     }
 
-    /// The part of the rows that is expected to pass all steps.
+    /// The fraction of rows expected to pass all steps.
     pub(crate) fn selectivity(&self) -> f64 {
         self.steps.iter().map(|step| step.selectivity).product()
     }
@@ -145,8 +144,7 @@ impl FilterStep {
     }
 
     /// Discarded rows per unit of cost: measured once enough rows went through, estimated until
-    /// then. A nanosecond stands for a unit of cost; only the order of steps depends on it, never a
-    /// result.
+    /// then. A nanosecond counts as one unit, which affects only the order of steps.
     fn benefit(&self) -> f64 {
         let (selectivity, cost) = self
             .measured
@@ -155,7 +153,7 @@ impl FilterStep {
         (1.0 - selectivity) / cost.max(1e-3)
     }
 
-    /// Takes from `selection` the rows for which a condition is not true.
+    /// Removes from `selection` the rows for which a condition is not true.
     fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
         let start = Instant::now();
         let before = selection.count();

@@ -1,8 +1,8 @@
-//! Whether a morsel can hold a row for which a condition is true, judged from its statistics alone.
+//! Whether a morsel can hold a row for which a condition is true, by its statistics alone.
 //!
-//! The answer may be a wrong *yes*, never a wrong *no*. A comparison of a column with a constant is
-//! put to the column's bounds: `x < c` can hold only if `min < c`. The bounds pass through the same
-//! conversion that the column's values do; those that a comparison inserts keep the order.
+//! The answer may be a wrong *yes*, never a wrong *no*. A comparison of a column with a constant
+//! tests the column's bounds: `x < c` can hold only if `min < c`. Bounds pass through the same
+//! conversions as values; those that a comparison inserts keep the order.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 
@@ -67,8 +67,7 @@ fn comparison_may_hold(
     if known.nulls() == Some(table.rows(morsel)) {
         return false;
     }
-    // NaN is above every bound that a file states, so nothing can be said from an upper bound of
-    // floats.
+    // NaN is above every bound of a file, so an upper bound of floats proves nothing.
     let upper_is_known = !value.data_type().is_floating();
     let holds = |op, bound: Option<&ArrayRef>| bound_holds(op, value, constant, bound);
     let low_holds = |op| holds(op, known.min());
@@ -81,7 +80,7 @@ fn comparison_may_hold(
     }
 }
 
-/// True if every value that is there equals the constant.
+/// Whether all values except NULL equal the constant.
 fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr) -> bool {
     let equals = |bound: Option<&ArrayRef>| {
         bound.is_some() && !bound_holds(Comparison::NotEqual, value, constant, bound)
@@ -89,8 +88,7 @@ fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr) -> bool {
     equals(known.min()) && equals(known.max())
 }
 
-/// Whether `bound op constant` holds, with the bound in the column's place; true where it cannot be
-/// told.
+/// Whether `bound op constant` holds; true if unknown.
 fn bound_holds(op: Comparison, value: &Expr, constant: &Expr, bound: Option<&ArrayRef>) -> bool {
     let Some(bound) = bound else { return true };
     let Ok(comparison) = Expr::compare(op, value.clone(), constant.clone()) else {
@@ -102,7 +100,7 @@ fn bound_holds(op: Comparison, value: &Expr, constant: &Expr, bound: Option<&Arr
     }
 }
 
-/// One row in which the only column that is asked for has the value of a bound.
+/// A row in which the only column has the value of a bound.
 struct Bound<'a>(&'a ArrayRef);
 
 impl ColumnSource for Bound<'_> {
@@ -115,7 +113,7 @@ impl ColumnSource for Bound<'_> {
     }
 }
 
-/// The column that `value` is, but for conversions that keep the order.
+/// The column of `value`, below conversions that keep the order.
 fn bare_column(value: &Expr) -> Option<usize> {
     match value.node() {
         Node::Column { index, .. } => Some(*index),

@@ -1,19 +1,19 @@
-//! Which rows of a chunk are still in: what one filter step hands to the next.
+//! The rows of a chunk that one filter step hands to the next.
 
 use arrow::array::{Array, BooleanArray, BooleanBufferBuilder};
 use arrow::buffer::BooleanBuffer;
 
-/// The rows of a chunk that every step so far let through.
+/// The rows of a chunk that passed every step so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     rows: usize,
-    /// One bit per row; `None` while all are in.
+    /// One bit per row; `None` selects all.
     kept: Option<BooleanBuffer>,
     count: usize,
 }
 
 impl Selection {
-    /// All of `rows` rows.
+    /// Selects all of `rows` rows.
     pub(crate) fn all(rows: usize) -> Self {
         Self {
             rows,
@@ -22,7 +22,7 @@ impl Selection {
         }
     }
 
-    /// The number of rows that are in.
+    /// The number of rows selected.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -37,7 +37,7 @@ impl Selection {
         self.count == self.rows
     }
 
-    /// A filter for the chunk's columns.
+    /// The selection as a filter for the chunk's columns.
     pub(crate) fn mask(&self) -> BooleanArray {
         let bits = self
             .kept
@@ -46,7 +46,7 @@ impl Selection {
         BooleanArray::new(bits, None)
     }
 
-    /// Keeps the first `count` of the rows that are in.
+    /// Keeps the first `count` rows selected.
     pub(crate) fn keep_first(&mut self, count: usize) {
         if count >= self.count {
             return;
@@ -61,8 +61,8 @@ impl Selection {
         self.kept = Some(bits);
     }
 
-    /// Keeps the rows where `condition`, given for all rows of the chunk, is true (neither false
-    /// nor NULL).
+    /// Keeps rows where `condition`, given for all rows of the chunk, is true (neither false nor
+    /// NULL).
     pub(crate) fn and(&mut self, condition: &BooleanArray) {
         assert_eq!(
             condition.len(),
@@ -78,7 +78,7 @@ impl Selection {
         self.kept = Some(kept);
     }
 
-    /// Keeps the rows where `condition`, given only for the rows that are in, is true.
+    /// Keeps rows where `condition`, given only for the rows selected, is true.
     pub(crate) fn and_compact(&mut self, condition: &BooleanArray) {
         assert_eq!(condition.len(), self.count, "a condition for each row that is in");
         let Some(kept) = &self.kept else {
@@ -135,8 +135,6 @@ mod tests {
     }
 
     proptest! {
-        /// A condition evaluated for the surviving rows alone selects what it selects when
-        /// evaluated for all.
         #[test]
         fn compact_and_whole_conditions_select_the_same(
             rows in proptest::collection::vec((any::<bool>(), proptest::option::of(any::<bool>())), 0..200),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that one query may hold, and those that it does.
+/// A memory pool: the limit of one query's bytes, and the bytes in use.
 ///
 /// ```
 /// use columnar::MemoryPool;
@@ -31,8 +31,7 @@ pub struct MemoryPool {
 }
 
 impl MemoryPool {
-    /// `limit` bytes for the query that errors call `query`; `usize::MAX` refuses nothing and only
-    /// counts.
+    /// A pool of `limit` bytes for the query that errors call `query`. `usize::MAX` only counts.
     pub fn new(query: impl Into<Arc<str>>, limit: usize) -> Self {
         Self {
             query: query.into(),
@@ -42,34 +41,34 @@ impl MemoryPool {
         }
     }
 
-    /// What errors call the query.
+    /// The query's name in errors.
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// The most bytes that may be in use at a time.
+    /// The most bytes that may be in use at once.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// The bytes in use. Others may change them at any time.
+    /// The bytes in use. Other threads may change them at any time.
     pub fn used(&self) -> usize {
         // Ordering: Relaxed. A number for people.
         self.used.load(Ordering::Relaxed)
     }
 
-    /// The most bytes that were in use at a time.
+    /// The most bytes that were in use at once.
     pub fn peak(&self) -> usize {
         // Ordering: Relaxed. A number for people.
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Counts `bytes` as in use, all of them or none. To be called before they are allocated;
-    /// [`Reservation`](super::Reservation) also gives them back.
+    /// Counts all of `bytes` as in use, or none. Call it before allocating;
+    /// [`Reservation`](super::Reservation) also gives the bytes back.
     ///
     /// # Errors
     ///
-    /// When they would pass the limit. Nothing is counted then.
+    /// When the bytes would pass the limit. The pool counts none of them.
     pub fn try_reserve(&self, bytes: usize) -> Result<(), MemoryExceeded> {
         let fitting = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.limit);
         // Ordering: Relaxed. Accounting, not synchronisation: all that counts is that no two
@@ -93,7 +92,7 @@ impl MemoryPool {
         }
     }
 
-    /// Counts `bytes` as free again that were reserved.
+    /// Counts reserved `bytes` as free again.
     ///
     /// # Panics
     ///
@@ -105,17 +104,16 @@ impl MemoryPool {
     }
 }
 
-/// A query asked for more memory than its pool has left. It fails with this; nothing was allocated,
-/// and no partial result is given out.
+/// A query asked for more memory than its pool has left. The query fails without a partial result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryExceeded {
-    /// What the pool calls the query.
+    /// The query's name.
     pub query: Arc<str>,
-    /// The bytes it asked for.
+    /// The bytes requested.
     pub requested: usize,
     /// The bytes that were in use.
     pub used: usize,
-    /// The most bytes that may be in use at a time.
+    /// The most bytes that may be in use at once.
     pub limit: usize,
 }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::pool::{MemoryExceeded, MemoryPool};
 
-/// Bytes that one owner holds of a pool, given back when it is dropped. Without a pool it only
-/// counts.
+/// Bytes that one owner holds of a memory pool, given back on drop. Without a pool it only counts.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,12 +26,12 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Nothing, and of no pool.
+    /// An empty reservation without a pool.
     pub const fn none() -> Self {
         Self { pool: None, bytes: 0 }
     }
 
-    /// Nothing yet, of `pool`.
+    /// An empty reservation of `pool`.
     pub fn of(pool: Option<Arc<MemoryPool>>) -> Self {
         Self { pool, bytes: 0 }
     }
@@ -47,11 +46,11 @@ impl Reservation {
         self.bytes
     }
 
-    /// Holds `bytes` more. To be called before they are allocated.
+    /// Holds `bytes` more. Call it before allocating them.
     ///
     /// # Errors
     ///
-    /// When they would pass the pool's limit. It then holds what it held.
+    /// When they would pass the pool's limit. The reservation stays as it is.
     pub fn grow(&mut self, bytes: usize) -> Result<(), MemoryExceeded> {
         if let Some(pool) = &self.pool {
             pool.try_reserve(bytes)?;
@@ -60,11 +59,11 @@ impl Reservation {
         Ok(())
     }
 
-    /// Holds `bytes` less. To be called after they were freed.
+    /// Holds `bytes` less. Call it after freeing them.
     ///
     /// # Panics
     ///
-    /// If it holds fewer.
+    /// If the reservation holds fewer.
     pub fn shrink(&mut self, bytes: usize) {
         assert!(
             bytes <= self.bytes,
@@ -77,11 +76,11 @@ impl Reservation {
         }
     }
 
-    /// Holds what `other` holds as well, of the same pool.
+    /// Adds the bytes of `other`, of the same pool.
     ///
     /// # Panics
     ///
-    /// If it is another pool.
+    /// If `other` has another pool.
     pub fn absorb(&mut self, mut other: Self) {
         let pools = (
             self.pool.as_ref().map(Arc::as_ptr),
@@ -91,11 +90,11 @@ impl Reservation {
         self.bytes = self.bytes.saturating_add(std::mem::take(&mut other.bytes));
     }
 
-    /// Holds `bytes` from now on.
+    /// Sets the bytes held.
     ///
     /// # Errors
     ///
-    /// When that is more than before, and would pass the pool's limit. It then holds what it held.
+    /// When they grow past the pool's limit. The reservation stays as it is.
     pub fn resize(&mut self, bytes: usize) -> Result<(), MemoryExceeded> {
         match bytes.checked_sub(self.bytes) {
             Some(more) => self.grow(more),

@@ -1,8 +1,8 @@
 //! Containers that reserve their memory before they grow.
 //!
-//! They are looked into for each row, and many hold only some values, so each is one piece that
-//! doubles; what is written and read in order is a [`ChunkedVec`](crate::chunked::ChunkedVec).
-//! While one grows, old and new are there at the same time, and both are reserved.
+//! Each is one piece of memory that doubles, for random access and few values; a
+//! [`ChunkedVec`](crate::chunked::ChunkedVec) is for sequential access. While one grows, old and
+//! new memory exist at once, and both are reserved.
 
 use std::fmt;
 use std::mem;
@@ -38,7 +38,7 @@ impl<T> ReservedVec<T> {
         Ok(())
     }
 
-    /// Adds clones of values behind the last one.
+    /// Appends clones of `values`.
     pub(crate) fn extend_from_slice(&mut self, values: &[T]) -> Result<(), MemoryExceeded>
     where
         T: Clone,
@@ -48,7 +48,7 @@ impl<T> ReservedVec<T> {
         Ok(())
     }
 
-    /// Makes it `len` values long; new ones are `value`.
+    /// Makes the length `len`; new values are `value`.
     pub(crate) fn resize(&mut self, len: usize, value: T) -> Result<(), MemoryExceeded>
     where
         T: Clone,
@@ -58,7 +58,7 @@ impl<T> ReservedVec<T> {
         Ok(())
     }
 
-    /// These values, in memory of just their size.
+    /// Collects the values into memory of exactly their size.
     pub(crate) fn collect(
         pool: Option<&Arc<MemoryPool>>,
         values: impl ExactSizeIterator<Item = T>,
@@ -69,21 +69,21 @@ impl<T> ReservedVec<T> {
         Ok(list)
     }
 
-    /// Puts the values into this order: `order[i]`, each once, becomes value `i`. Old and new are
-    /// there at the same time.
+    /// Reorders the values: `order[i]`, each once, becomes value `i`. Old and new values exist at
+    /// once.
     pub(crate) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>
     where
         T: Default,
     {
         let values = &mut self.values;
         let values = order.iter().map(|&at| mem::take(&mut values[at as usize]));
-        // The new one has a reservation of its own.
+        // The new vector has its own reservation.
         let arranged = Self::collect(self.reservation.pool(), values)?;
         *self = arranged;
         Ok(())
     }
 
-    /// The values, and the reservation for them.
+    /// The values and their reservation.
     pub(crate) fn into_parts(self) -> (Vec<T>, Reservation) {
         (self.values, self.reservation)
     }
@@ -93,7 +93,6 @@ impl<T> ReservedVec<T> {
         self.values.clear();
     }
 
-    /// Makes room for `more` values.
     #[inline]
     pub(crate) fn reserve(&mut self, more: usize) -> Result<(), MemoryExceeded> {
         if more <= self.values.capacity() - self.values.len() {
@@ -133,9 +132,7 @@ impl<T> DerefMut for ReservedVec<T> {
 /// Keys in arrow's row encoding, which reserve their memory before it grows.
 pub(crate) struct ReservedRows {
     rows: Rows,
-    /// The bytes of all keys.
     bytes: usize,
-    /// Keys and bytes for which there is room.
     rows_max: usize,
     bytes_max: usize,
     reservation: Reservation,
@@ -163,7 +160,7 @@ impl ReservedRows {
         Ok(())
     }
 
-    /// Makes room for another key, all keys then having `bytes`.
+    /// Makes room for another key, after which all keys have `bytes`.
     #[cold]
     fn grow(&mut self, bytes: usize) -> Result<(), MemoryExceeded> {
         let keys = self.rows.num_rows();
@@ -172,7 +169,7 @@ impl ReservedRows {
         let mut more = 0;
         if keys == rows_max {
             rows_max = (2 * rows_max).max(4);
-            // One offset more than there are keys.
+            // One offset per key, and one more.
             more += (rows_max + 1) * size_of::<usize>();
         }
         if bytes > bytes_max {
@@ -182,7 +179,7 @@ impl ReservedRows {
         self.reservation.grow(more)?;
         self.rows.reserve(rows_max - keys, bytes_max - self.bytes);
         (self.rows_max, self.bytes_max) = (rows_max, bytes_max);
-        // The old ones are free.
+        // The old rows are freed.
         self.reservation.resize(self.rows.size() - size_of::<Rows>())
     }
 }
@@ -204,8 +201,8 @@ impl fmt::Debug for ReservedRows {
     }
 }
 
-/// A hash table of group numbers that reserves its memory before it grows. Nothing is ever removed
-/// from it.
+/// A hash table of group numbers that reserves its memory before it grows. Numbers are never
+/// removed.
 #[derive(Debug)]
 pub(crate) struct ReservedTable {
     table: HashTable<u32>,
@@ -224,13 +221,13 @@ impl ReservedTable {
         self.table.is_empty()
     }
 
-    /// The number with this hash of which `is_it` is true.
+    /// The number with this hash for which `is_it` is true.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         self.table.find(hash, |&number| is_it(number)).copied()
     }
 
-    /// Adds a number that is not in it; `hash_of` gives the hashes of those that are.
+    /// Adds a new number; `hash_of` returns the hashes of the others.
     #[inline]
     pub(crate) fn insert(
         &mut self,
@@ -245,8 +242,8 @@ impl ReservedTable {
         Ok(())
     }
 
-    /// The number with this hash of which `is_it` is true, or a place for it; `hash_of` gives the
-    /// hashes of those that are there.
+    /// The number with this hash for which `is_it` is true, or a place for it; `hash_of` returns
+    /// the hashes of the others.
     #[inline]
     pub(crate) fn entry(
         &mut self,
@@ -254,7 +251,7 @@ impl ReservedTable {
         is_it: impl Fn(u32) -> bool,
         hash_of: impl Fn(u32) -> u64,
     ) -> Result<Entry<'_, u32>, MemoryExceeded> {
-        // Full, it grows only for a number that is new.
+        // A full table grows only for a new number.
         if self.table.len() == self.table.capacity() && self.find(hash, &is_it).is_none() {
             self.grow(1, &hash_of)?;
         }
@@ -262,7 +259,6 @@ impl ReservedTable {
         Ok(self.table.entry(hash, is_it, |&number| hash_of(number)))
     }
 
-    /// Makes room for `numbers` numbers in all.
     pub(crate) fn reserve(
         &mut self,
         numbers: usize,
@@ -276,17 +272,17 @@ impl ReservedTable {
 
     #[cold]
     fn grow(&mut self, more: usize, hash_of: &impl Fn(u32) -> u64) -> Result<(), MemoryExceeded> {
-        /// More than the smallest table takes.
+        /// Bytes above the size of the smallest table.
         const SMALLEST: usize = 64;
-        // Places are a power of two, of which at most seven eighths are taken; each is a number and
-        // a byte that says what is in it.
+        // Places are a power of two, at most seven eighths of them taken. Each is a number and a
+        // control byte.
         let places = (self.table.len() + more).saturating_mul(8).div_ceil(7);
         let bytes = places.next_power_of_two() * (size_of::<u32>() + 1) + SMALLEST;
         let twice = (2 * self.table.allocation_size()).max(SMALLEST);
         self.reservation
             .grow(if more == 1 { twice } else { bytes.max(twice) })?;
         self.table.reserve(more, |&number| hash_of(number));
-        // The old one is free.
+        // The old table is freed.
         self.reservation.resize(self.table.allocation_size())
     }
 }

@@ -1,13 +1,12 @@
-//! What arrays retain of memory, and copies that retain no more than their rows need.
+//! The memory that arrays retain, and copies that retain no more than their rows need.
 //!
 //! ```text
 //!   a page of strings, 1 MiB   ◄── view array of a morsel ◄── ten rows of it: 160 bytes, and the page
 //!                                                         compact: 160 bytes, and ten strings
 //! ```
 //!
-//! A slice retains the buffers that it points into, whole, and so does what a kernel makes of
-//! views. The retained size of rows is counted by buffers, each once. Rows that need little of it
-//! are copied.
+//! A slice retains whole buffers, and so does a kernel's result that has views. The retained size
+//! counts each buffer once. Rows that need little of it are copied.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,7 +18,7 @@ use arrow::datatypes::{ByteViewType, DataType};
 use arrow::error::ArrowError;
 use bytes::Bytes;
 
-/// Below this nothing is copied to save memory.
+/// Bytes below which no array is copied to save memory.
 const COPY_FROM_BYTES: usize = 4 << 10;
 
 /// Memory that arrays may reference but this query must not reserve: another owner reserved it, or
@@ -27,14 +26,14 @@ const COPY_FROM_BYTES: usize = 4 << 10;
 #[derive(Debug)]
 pub(crate) struct BorrowedBuffer {
     addresses: Range<usize>,
-    /// What is not freed as long as an array points into it.
+    /// Freed only when no array points into the buffer.
     bytes: usize,
-    /// As long as this is here, nothing else lies at these addresses.
+    /// Keeps other buffers from these addresses.
     _fetched: Bytes,
 }
 
 impl BorrowedBuffer {
-    /// Bytes that were fetched.
+    /// A buffer of fetched bytes.
     pub(crate) fn fetched(bytes: &Bytes) -> Self {
         let addresses = bytes.as_ptr_range();
         Self {
@@ -44,7 +43,7 @@ impl BorrowedBuffer {
         }
     }
 
-    /// The buffers of an array that its table has anyway, and for longer than a query runs.
+    /// The buffers of an array that its table holds for longer than a query runs.
     pub(crate) fn of_table(array: &dyn Array) -> Vec<Self> {
         let mut borrowed = Vec::new();
         for_each_buffer(&array.to_data(), &mut |buffer| {
@@ -59,12 +58,12 @@ impl BorrowedBuffer {
     }
 }
 
-/// What some arrays keep from being freed.
+/// The bytes that some arrays keep from being freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RetainedSize {
-    /// Buffers of their own, and those that they share among one another.
+    /// The arrays' own buffers, also those that they share.
     pub(crate) own: usize,
-    /// Of what is borrowed, all that is not freed because of them.
+    /// Borrowed buffers that the arrays retain.
     pub(crate) borrowed: usize,
 }
 
@@ -100,13 +99,13 @@ impl RetainedSize {
         }
     }
 
-    /// Whether rows that need `needed` bytes are better copied: they keep more than twice of that.
+    /// Whether rows that need `needed` bytes retain more than twice of that, so that a copy pays.
     pub(crate) fn is_mostly_unused(self, needed: usize) -> bool {
         self.own.saturating_add(self.borrowed) >= needed.saturating_mul(2).saturating_add(COPY_FROM_BYTES)
     }
 }
 
-/// A copy that keeps nothing but its rows. It takes [`compact_bytes`].
+/// A copy that retains only its rows. It allocates [`compact_bytes`].
 pub(crate) fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::Utf8View => compact_view(array.as_string_view()),
@@ -115,7 +114,7 @@ pub(crate) fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// An array that a kernel made, whose views have strings of their own as well.
+/// Copies the strings of a kernel's result too, where views share them.
 pub(crate) fn with_own_strings(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
@@ -124,7 +123,7 @@ pub(crate) fn with_own_strings(array: ArrayRef) -> ArrayRef {
     }
 }
 
-/// What [`compact`] allocates.
+/// The bytes that [`compact`] allocates.
 pub(crate) fn compact_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
     let strings = match array.data_type() {
         DataType::Utf8View => array.as_string_view().total_buffer_bytes_used(),
@@ -134,23 +133,23 @@ pub(crate) fn compact_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
     Ok(copy_bytes(array)? + strings)
 }
 
-/// What a kernel allocates that copies all rows once: of views the views, which then share the
+/// The bytes that a kernel allocates to copy all rows once. Views are copied, and share the
 /// strings.
 pub(crate) fn copy_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
     array.to_data().get_slice_memory_size()
 }
 
-/// [`copy_bytes`] of some columns.
+/// [`copy_bytes`] of all columns.
 pub(crate) fn copies_bytes(columns: &[ArrayRef]) -> Result<usize, ArrowError> {
     columns.iter().map(|column| copy_bytes(column)).sum()
 }
 
-/// [`compact_bytes`] of some columns.
+/// [`compact_bytes`] of all columns.
 pub(crate) fn compacts_bytes(columns: &[ArrayRef]) -> Result<usize, ArrowError> {
     columns.iter().map(|column| compact_bytes(column)).sum()
 }
 
-/// What arrow's row encoding of these columns allocates, for sorting and for keys without a
+/// The bytes of arrow's row encoding of these columns, used for sorting and for keys without a
 /// fixed-width form.
 pub(crate) fn encoded_bytes(columns: &[ArrayRef]) -> usize {
     let rows = columns.first().map_or(0, |column| column.len());
@@ -173,12 +172,12 @@ pub(crate) fn encoded_bytes(columns: &[ArrayRef]) -> usize {
         ),
         other => column.len() * (other.primitive_width().unwrap_or(16) + 1),
     };
-    // An offset for each row, and one more.
+    // One offset per row, and one more.
     columns.iter().map(column).sum::<usize>() + (rows + 1) * size_of::<usize>()
 }
 
-/// Of texts of these lengths: short ones in blocks of 8 bytes, long ones in blocks of 32, each with
-/// a byte that says whether it is the last.
+/// Bytes of texts: short ones take blocks of 8 bytes, long ones blocks of 32, each with a byte that
+/// marks the last.
 fn padded(lengths: impl Iterator<Item = u32>) -> usize {
     let one = |len: u32| match len as usize {
         0 => 1,
@@ -188,14 +187,14 @@ fn padded(lengths: impl Iterator<Item = u32>) -> usize {
     lengths.map(one).sum()
 }
 
-/// Bytes of a value in an array; of a text those of its view.
+/// Bytes of a value in an array; for a text, of its view.
 pub(crate) fn width(data_type: &DataType) -> usize {
     data_type.primitive_width().unwrap_or(16)
 }
 
 fn compact_view<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Result<ArrayRef, ArrowError> {
     let compact = array.gc();
-    // Where all strings are short, that shares the views.
+    // If all strings are short, the result shares the views.
     match compact.data_buffers().is_empty() {
         true => copied(&compact),
         false => Ok(Arc::new(compact)),

@@ -1,4 +1,4 @@
-//! Where a key belongs: a mixed hash with fixed seeds, of which the top bits say the partition.
+//! The partition of a key: the top bits of a mixed hash with fixed seeds.
 //!
 //! ```text
 //!   hash  ┌ 8 bits ─┬─────────── 56 bits ───────────┐
@@ -6,8 +6,8 @@
 //!         └─────────┴────────────────────────────────┘
 //! ```
 //!
-//! All keys of a partition agree in its bits, so a hash table of that partition must not look at
-//! them: [`inner`] multiplies.
+//! All keys of a partition agree in these bits, so a hash table of one partition must not use them:
+//! [`inner`] multiplies.
 //!
 //! | user | bits |
 //! |---|---|
@@ -17,21 +17,20 @@
 
 use std::hash::{Hash, Hasher};
 
-/// Digits of pi: nothing up the sleeve.
+/// Digits of pi.
 const SEED: u64 = 0x243f_6a88_85a3_08d3;
-/// Odd, with bits that are spread: 2^64 divided by the golden ratio.
+/// Odd, with spread bits: 2^64 divided by the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Odd as well; its bits look random (SplitMix64).
+/// Odd, with bits that look random (SplitMix64).
 const FACTOR_2: u64 = 0xbf58_476d_1ce4_e5b9;
 
-/// The partition of `partitions` that `key` belongs to.
+/// The partition of `key`, out of `partitions`.
 ///
-/// It depends on the key's value alone: not on the run, the thread, or the machine. Integers of all
-/// widths are hashed by their value; a slice of integers wider than a byte is hashed by its bytes
-/// in memory, which are the same on machines of one byte order. It never is negative, and spreads
-/// evenly also where keys are consecutive numbers.
+/// It depends on the key's value alone, not on the run, the thread or the machine. Integers of all
+/// widths hash by their value. A slice of integers wider than a byte hashes by its bytes in memory,
+/// which depend on byte order. Consecutive numbers spread evenly too.
 ///
-/// The seeds are public: keys can be chosen such that one partition gets all.
+/// The seeds are public: an adversary can choose keys that all fall into one partition.
 ///
 /// ```
 /// use columnar::sharding::partition_index;
@@ -50,17 +49,17 @@ pub fn partition_index<K: Hash + ?Sized>(key: &K, partitions: usize) -> usize {
     assert!(partitions > 0, "a key has a place only if there is a partition");
     let mut hasher = StableHasher::new();
     key.hash(&mut hasher);
-    // The top bits, for any number of partitions: the part of all hashes that lies below this one.
+    // The top bits, for any number of partitions: the fraction of all hashes below this one.
     ((u128::from(hasher.finish()) * partitions as u128) >> 64) as usize
 }
 
-/// A hasher whose seeds are fixed: the same values give the same hash in every run and on every
-/// machine of one byte order.
+/// A hasher with fixed seeds: the same values hash alike in every run and on every machine of one
+/// byte order.
 #[derive(Clone, Debug)]
 pub struct StableHasher(u64);
 
 impl StableHasher {
-    /// Of nothing yet.
+    /// A hasher that has read nothing yet.
     #[must_use]
     pub fn new() -> Self {
         Self(SEED)
@@ -89,7 +88,7 @@ impl Hasher for StableHasher {
         words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        // The length as well, so that zeros at the end count.
+        // The length is added too, so that trailing zeros count.
         self.add(u64::from_le_bytes(last));
         self.add(bytes.len() as u64);
     }
@@ -144,15 +143,14 @@ impl Hasher for StableHasher {
     }
 }
 
-/// The hash of a packed key. No product has two factors from the key, which could make one of them
-/// zero.
+/// The hash of a packed key. No product has two factors from the key, because one of them could
+/// make it zero.
 #[inline]
 pub(crate) fn hash_fixed_key(word: u128) -> u64 {
     let low = fold(SEED ^ word as u64, FACTOR);
     fold(low ^ (word >> 64) as u64, FACTOR_2)
 }
 
-/// The top `bits` bits of `hash`.
 #[inline]
 pub(crate) fn bits_of(hash: u64, bits: u32) -> usize {
     (hash >> (u64::BITS - bits)) as usize
@@ -164,7 +162,7 @@ pub(crate) fn inner(hash: u64) -> u64 {
     hash.wrapping_mul(FACTOR)
 }
 
-/// Both halves of the product: each bit depends on many.
+/// Both halves of the product: each result bit depends on many input bits.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -175,7 +173,6 @@ fn fold(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The largest and smallest share of 64 partitions, where 1 is an equal share.
     fn shares(indices: impl Iterator<Item = usize>) -> (f64, f64) {
         let mut counts = [0usize; 64];
         let mut all = 0;
@@ -189,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_place_of_a_key_never_changes() {
-        // A change of these is a change of every place that was written down.
+        // A change here invalidates every partition number that was stored.
         let places: Vec<usize> = (0..8u64).map(|key| partition_index(&key, 256)).collect();
         assert_eq!(places, [255, 7, 32, 140, 39, 134, 251, 80]);
         assert_eq!(partition_index("supplier", 256), 14);

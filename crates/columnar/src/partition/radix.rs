@@ -1,8 +1,8 @@
-//! Rows in the order of their partitions, so that merging a range of partitions reads one run of
-//! memory.
+//! Rows in the order of their radix partitions, so that a merge of a range of partitions reads one
+//! run of memory.
 //!
-//! Slots always use the finest partitions. Which of them are merged together is decided when all
-//! slots are done: a partition is the top bits of a hash, so neighbours are one range.
+//! Slots always use the finest partitions. Ranges to merge are chosen when all slots are done: a
+//! partition is the top bits of a hash, so neighbours form one range.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use std::sync::Arc;
 use super::hash::bits_of;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// Top bits of a hash that say the partition.
+/// Top bits of a hash that are its partition.
 pub(crate) const PARTITION_BITS: u32 = 8;
 /// The number of partitions.
 pub(crate) const PARTITIONS: usize = 1 << PARTITION_BITS;
 
-/// Where each partition starts, and at the end where the last one ends.
+/// The start of each partition, and the end of the last.
 #[derive(Debug)]
 pub(crate) struct Starts(ReservedVec<u32>);
 
 impl Starts {
-    /// The places of some partitions.
+    /// The places of a range of partitions.
     pub(crate) fn places(&self, partitions: &Range<usize>) -> Range<usize> {
         self.0[partitions.start] as usize..self.0[partitions.end] as usize
     }
 }
 
-/// The order of rows by the partition of their hash, rows of a partition in their order; and where
-/// partitions start.
+/// The rows ordered by the partition of their hash, stable inside a partition; and the starts of
+/// the partitions.
 pub(crate) fn partition_rows(
     hashes: &[u64],
     pool: Option<&Arc<MemoryPool>>,

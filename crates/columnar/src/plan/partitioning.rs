@@ -1,9 +1,9 @@
-//! By what the groups of a query are partitioned: decided from the plan.
+//! How the groups of a query are partitioned, decided from the plan.
 //!
-//! A filter that leaves each key one value leaves one group: nothing is split. Otherwise a shard
-//! key among the keys decides, the query's before its table's, so a coarser grouping finds its
-//! groups complete in a partition. Without one, the hash of all keys does. No result shows which it
-//! was.
+//! A filter that leaves each key one value leaves one group, so nothing is split. Otherwise a shard
+//! key among the keys decides, the query's before its table's: a coarser grouping then finds its
+//! groups complete in a partition. Without one, the hash of all keys decides. No result depends on
+//! the choice.
 
 use std::fmt;
 
@@ -13,20 +13,19 @@ use super::select_plan::{Output, SelectPlan};
 use crate::expr::{Comparison, Expr, Node};
 use crate::sharding::ShardKey;
 
-/// What decides the partition of a group.
+/// What decides a group's partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Partitioning {
-    /// There is one group, or none.
+    /// At most one group.
     Pinned,
-    /// These of the keys, by their place among them.
+    /// Some of the keys, by their place among the keys.
     ShardKey {
         keys: Vec<usize>,
-        /// Their columns, for people.
+        /// Column names, for display.
         names: Vec<String>,
-        /// Whether the query said so; else its table did.
+        /// True if the query declares the key, false if its table does.
         is_the_querys: bool,
     },
-    /// All keys.
     Keys,
 }
 
@@ -61,7 +60,7 @@ impl Partitioning {
     }
 }
 
-/// Whether rows for which `condition` is true all have one value in `column`.
+/// Whether all rows for which `condition` is true have one value in `column`.
 fn pins(condition: &Expr, column: usize) -> bool {
     match condition.node() {
         Node::Compare {
@@ -81,8 +80,8 @@ fn pins(condition: &Expr, column: usize) -> bool {
     }
 }
 
-/// Whether the value is NULL where the column is, and nowhere else, and no two of its values are
-/// one: the column, or wider integers of it.
+/// Whether `value` distinguishes the same values as the column, and NULL: it is the column, or a
+/// wider integer of it.
 fn is_column(value: &Expr, column: usize) -> bool {
     match value.node() {
         Node::Cast(inner) => {
@@ -94,14 +93,14 @@ fn is_column(value: &Expr, column: usize) -> bool {
 
 fn is_constant(value: &Expr) -> bool {
     match value.node() {
-        // Equal to NULL is nothing.
+        // `= NULL` is never true.
         Node::Literal(value) => value.len() == 1,
         Node::Cast(value) => is_constant(value),
         _ => false,
     }
 }
 
-/// A line of a plan; nothing where it is as always.
+/// A line of a plan; empty in the usual case.
 impl fmt::Display for Partitioning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -19,51 +19,51 @@ pub struct SelectPlan {
     pub table: Arc<dyn TableSource>,
     /// Rows for which this is not true are dropped.
     pub filter: Option<Expr>,
-    /// What becomes of the rows that are left.
+    /// The columns of the result.
     pub output: Output,
-    /// The order of the result; without keys, input order, and groups in the order of their first
-    /// row. The keys read what the output's columns read.
+    /// The order of the result. Without keys it is input order, and groups are in the order of
+    /// their first row. The keys read the same columns as the output.
     pub order: Vec<SortKey>,
-    /// Rows of the result to leave out at its beginning.
+    /// Rows of the result to skip.
     pub offset: usize,
-    /// Rows of the result to give out at most.
+    /// The most rows that the result may have.
     pub limit: Option<usize>,
-    /// Bounds the memory of the query, over all slots and threads; without one there is no bound.
-    /// Reserved is what grows with the rows: what is fetched and decoded of a stored table, rows
-    /// that are kept and sorted, keys, hash tables, states of aggregates. What a table keeps of its
-    /// columns is not, nor the chunk of rows that a worker has at hand.
+    /// Bounds the memory of the query, over all slots and threads; `None` is no bound. The query
+    /// reserves what grows with the rows: fetched and decoded data of a stored table, rows kept and
+    /// sorted, keys, hash tables, states of aggregates. It does not reserve the table's own
+    /// columns, nor the chunk of rows that a worker handles.
     pub memory_pool: Option<Arc<MemoryPool>>,
     /// Columns by which groups are partitioned, in place of the table's own
-    /// [`ShardKey`](crate::sharding::ShardKey), if all are keys of the grouping. No result shows
-    /// it.
+    /// [`ShardKey`](crate::sharding::ShardKey), if all are grouping keys. The result does not
+    /// depend on it.
     pub shard_key: Option<Vec<usize>>,
 }
 
-/// What a query gives out.
+/// The kind of rows that a query returns.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// Expressions of each row.
     Rows {
-        /// Name and value of each column of the result; they read columns of the table.
+        /// Name and value of each result column; they read columns of the table.
         columns: Vec<(String, Expr)>,
     },
     /// Expressions of each group.
     Groups {
-        /// What rows of a group have in common; they read columns of the table. Without keys, all
-        /// rows are one group, which is there even if no row is.
+        /// The values that rows of a group share; they read columns of the table. Without keys, all
+        /// rows are one group, which exists even without rows.
         keys: Vec<Expr>,
-        /// Computed for each group; their arguments read columns of the table.
+        /// Computed for each group; arguments read columns of the table.
         aggregates: Vec<Aggregate>,
         /// Groups for which this is not true are dropped. It reads the group's columns: see
         /// [`SelectPlan::group_fields`].
         having: Option<Expr>,
-        /// Name and value of each column of the result; they read the group's columns.
+        /// Name and value of each result column; they read the group's columns.
         columns: Vec<(String, Expr)>,
     },
 }
 
 impl Output {
-    /// Name and value of each column of the result.
+    /// Name and value of each result column.
     pub fn columns(&self) -> &[(String, Expr)] {
         match self {
             Self::Rows { columns } | Self::Groups { columns, .. } => columns,
@@ -72,8 +72,7 @@ impl Output {
 }
 
 impl SelectPlan {
-    /// All rows of `table` as `output` says, in their own order, without a filter, a limit or a
-    /// bound for memory.
+    /// All rows of `table` as `output` says, in input order, without filter, limit or memory bound.
     pub fn new(table: Arc<dyn TableSource>, output: Output) -> Self {
         Self {
             table,
@@ -87,8 +86,7 @@ impl SelectPlan {
         }
     }
 
-    /// The columns of a group: first the keys, then the aggregates. Expressions over groups read
-    /// these, by index.
+    /// The columns of a group: keys, then aggregates. Expressions over groups read them by index.
     ///
     /// # Errors
     ///
@@ -126,7 +124,7 @@ impl SelectPlan {
         ))
     }
 
-    /// The columns of the table that the query reads, in ascending order.
+    /// The columns of the table that the query reads, ascending.
     pub fn projection(&self) -> Vec<usize> {
         let mut columns = BTreeSet::new();
         if let Some(filter) = &self.filter {
@@ -152,8 +150,7 @@ impl SelectPlan {
         columns.into_iter().collect()
     }
 
-    /// Rows of the ordered result that are needed at all: what is left out at its beginning, and
-    /// the limit.
+    /// The offset and the limit together.
     pub(crate) fn rows_needed(&self) -> usize {
         self.limit
             .map_or(usize::MAX, |limit| self.offset.saturating_add(limit))

@@ -7,7 +7,7 @@ use arrow::compute::SortOptions;
 use crate::error::TypeError;
 use crate::expr::Expr;
 
-/// One key of an order.
+/// One key of an ORDER BY.
 ///
 /// ```
 /// use arrow::datatypes::{DataType, Field};
@@ -26,8 +26,8 @@ pub struct SortKey {
 }
 
 impl SortKey {
-    /// Orders by the values of `expr`, the largest first if `descending`, NULLs at the end that is
-    /// asked for.
+    /// Orders by the values of `expr`, the largest first if `descending`, NULLs first if
+    /// `nulls_first`.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl SortKey {
 impl fmt::Display for SortKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let direction = if self.descending { " desc" } else { "" };
-        // Said only where it is not what PostgreSQL does unasked.
+        // Shown only where it differs from PostgreSQL's default.
         let nulls = match (self.nulls_first, self.descending) {
             (true, false) => " nulls first",
             (false, true) => " nulls last",

@@ -1,4 +1,4 @@
-//! The two operations, as stages of a pipeline job.
+//! The two sharding operations, as stages of a pipeline job.
 
 use std::fmt;
 use std::hash::Hash;
@@ -11,9 +11,8 @@ use crate::chunked::ChunkedVec;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
 use crate::partition::partition_index;
 
-/// A stage that runs `f` on each partition by itself, a slot each: for a step that keeps the
-/// grouping key. What `f` gives is the partition's value in the shards that come back; they are
-/// there when the stage is over.
+/// A stage that runs `f` on each partition, one slot each, for a step that keeps the grouping key.
+/// The shards that come back hold the values that `f` returns, once the stage is over.
 ///
 /// ```
 /// use columnar::sharding::{Shards, sharded_for_each};
@@ -42,12 +41,11 @@ where
     (Arc::new(stage), output)
 }
 
-/// A stage that splits records anew, into `partitions` partitions: a slot for each value of
-/// `input`, in which `f` writes records to [`Targets`] of the slot's own. A partition's records
-/// come in the order of the slots.
+/// A stage that splits records anew into `partitions` partitions. It has a slot for each value of
+/// `input`, in which `f` writes records to the slot's own [`Targets`]. A partition's records are in
+/// the order of the slots.
 ///
-/// `f` may compute what it writes from the partition it is given: then the pass over the old
-/// partitions and the one that splits are one.
+/// `f` may compute the records from its partition, which merges both passes into one.
 ///
 /// ```
 /// use columnar::sharding::{Shards, partition_index, sharding_for_each};
@@ -91,20 +89,19 @@ where
 }
 
 /// The lists that one slot writes, one per target. They grow in chunks, reserved from the pool of
-/// the [`Shards`] that the stage reads; for a target that gets no record there is the head of a
-/// list while the slot runs, and nothing afterwards.
+/// the [`Shards`] that the stage reads. A target without records costs the head of a list while the
+/// slot runs, and nothing afterwards.
 #[derive(Debug)]
 pub struct Targets<T> {
     lists: Vec<ChunkedVec<T>>,
-    /// For the lists' heads.
+    /// Counts the lists' heads.
     reservation: Reservation,
 }
 
-/// The lists of a slot that have records, and the partition of each: what waits for the slots that
-/// have not run.
+/// The lists of a slot that have records, with their partitions, until all slots have run.
 struct Written<T> {
     lists: Vec<(usize, ChunkedVec<T>)>,
-    /// For the lists' heads.
+    /// Counts the lists' heads.
     _reservation: Reservation,
 }
 
@@ -135,18 +132,17 @@ impl<T> Targets<T> {
         })
     }
 
-    /// Writes `record` to where `key` belongs: see [`partition_index`].
+    /// Writes `record` to the partition of `key`: see [`partition_index`].
     ///
     /// # Errors
     ///
-    /// When its list has to grow and the pool has no room for that. Without a pool there is no
-    /// error.
+    /// When the list has to grow and the pool has no room. Without a pool there is no error.
     pub fn push<K: Hash + ?Sized>(&mut self, key: &K, record: T) -> Result<(), MemoryExceeded> {
         let target = partition_index(key, self.lists.len());
         self.lists[target].push(record)
     }
 
-    /// Writes `record` to the partition `target`, for keys whose place is known otherwise.
+    /// Writes `record` to the partition `target`, for keys whose partition is known otherwise.
     ///
     /// # Errors
     ///
@@ -195,7 +191,7 @@ where
 
 struct Sharding<I, T, F> {
     input: Shards<I>,
-    /// Of each slot what it has written.
+    /// The lists each slot has written.
     written: Vec<Mutex<Option<Written<T>>>>,
     output: Shards<Lists<T>>,
     f: F,
@@ -222,7 +218,7 @@ where
         Ok(())
     }
 
-    /// Lists change hands, no record is moved.
+    /// Lists change hands; no record moves.
     fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
         let mut counts = vec![0; self.output.len()];
         for (slot, written) in self.written.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! By which columns the rows of a plan are split, where it groups more than once.
+//! The columns by which a plan with several groupings splits its rows.
 
-/// The columns that decide a row's partition, chosen once for all groupings of a plan: a grouping
+/// The columns that decide a row's partition, chosen once for all groupings of a plan. A grouping
 /// whose keys contain them finds its groups complete in a partition, and needs no new split.
 ///
 /// ```
@@ -21,8 +21,8 @@ pub struct ShardKey {
 }
 
 impl ShardKey {
-    /// What the query says, else what its table declares, else the columns that all `groupings`
-    /// have in common; if there are none, no columns.
+    /// The query's columns, else its table's, else those that all `groupings` share, which may be
+    /// none.
     #[must_use]
     pub fn choose(declared: Option<&[usize]>, said: Option<&[usize]>, groupings: &[Vec<usize>]) -> Self {
         let in_common = || {
@@ -37,13 +37,13 @@ impl ShardKey {
         Self { columns }
     }
 
-    /// The columns; without any, a grouping is split by all its keys.
+    /// The columns. Without columns, a grouping is split by all its keys.
     #[must_use]
     pub fn columns(&self) -> &[usize] {
         &self.columns
     }
 
-    /// Whether rows with equal values in `grouping` are always in one partition.
+    /// Whether rows with equal values in `grouping` always share a partition.
     #[must_use]
     pub fn keeps(&self, grouping: &[usize]) -> bool {
         !self.columns.is_empty() && self.columns.iter().all(|column| grouping.contains(column))

@@ -10,15 +10,15 @@ use pipeline_exec::{StepError, lock};
 use crate::chunked::ChunkedVec;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
 
-/// A value for each partition: written by the slots of one stage, taken by those of the next. Cheap
-/// to clone; clones are the same values.
+/// A value for each partition, written by one stage's slots and taken by the next one's. Clones are
+/// cheap and share the values.
 pub struct Shards<T> {
     cells: Arc<[Mutex<Option<T>>]>,
     pool: Option<Arc<MemoryPool>>,
 }
 
 impl<T> Shards<T> {
-    /// Values that are there already, one per partition.
+    /// Shards of existing values, one per partition.
     pub fn new(values: impl IntoIterator<Item = T>) -> Self {
         Self {
             cells: values.into_iter().map(|value| Mutex::new(Some(value))).collect(),
@@ -26,15 +26,15 @@ impl<T> Shards<T> {
         }
     }
 
-    /// What stages write that read these values, and stages that read what those have written, is
-    /// reserved from `pool` before it is allocated. The values themselves are not.
+    /// Sets the pool for what stages write that read these values, and for later stages. The values
+    /// themselves are not reserved.
     #[must_use]
     pub fn with_pool(mut self, pool: Arc<MemoryPool>) -> Self {
         self.pool = Some(pool);
         self
     }
 
-    /// Places for values that a stage will leave.
+    /// Empty places for values that a stage will write.
     pub(super) fn to_come(partitions: usize, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             cells: (0..partitions).map(|_| Mutex::new(None)).collect(),
@@ -54,12 +54,12 @@ impl<T> Shards<T> {
         self.cells.is_empty()
     }
 
-    /// The values in the order of the partitions: best as the job's
+    /// All values in the order of the partitions, best used as the job's
     /// [output](pipeline_exec::JobBuilder::output).
     ///
     /// # Errors
     ///
-    /// When one is not there: it was taken, or its slot has not run.
+    /// When a value was taken already, or its slot has not run.
     pub fn take_all(&self) -> Result<Vec<T>, StepError> {
         (0..self.len()).map(|partition| self.take(partition)).collect()
     }
@@ -68,7 +68,7 @@ impl<T> Shards<T> {
     ///
     /// # Errors
     ///
-    /// When it is not there: it was taken, or its slot has not run.
+    /// When the value was taken already, or its slot has not run.
     ///
     /// # Panics
     ///
@@ -106,16 +106,16 @@ impl<T> fmt::Debug for Shards<T> {
     }
 }
 
-/// The records of a partition: a list from each slot that wrote any, in the order of the slots.
+/// The records of a partition: a list from each slot that wrote records, in the order of the slots.
 #[derive(Debug)]
 pub struct Lists<T> {
     lists: Vec<ChunkedVec<T>>,
-    /// For the lists' heads; what is in them has its own.
+    /// Counts the lists' heads; each list reserves its own records.
     reservation: Reservation,
 }
 
 impl<T> Lists<T> {
-    /// None, and room for `count`.
+    /// No lists, and room for `count`.
     pub(super) fn with_room(count: usize, pool: Option<&Arc<MemoryPool>>) -> Result<Self, MemoryExceeded> {
         let mut reservation = Reservation::of(pool.cloned());
         reservation.grow(count.saturating_mul(size_of::<ChunkedVec<T>>()))?;
@@ -125,7 +125,7 @@ impl<T> Lists<T> {
         })
     }
 
-    /// Adds a list that there is room for.
+    /// Adds a list. There must be room for it.
     pub(super) fn add(&mut self, list: ChunkedVec<T>) {
         self.lists.push(list);
     }
@@ -142,7 +142,7 @@ impl<T> Lists<T> {
         self.lists.iter().all(ChunkedVec::is_empty)
     }
 
-    /// The records, in the order in which the slots wrote them.
+    /// The records, in the order in which slots wrote them.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.lists.iter().flatten()
     }
@@ -160,9 +160,9 @@ impl<T> IntoIterator for Lists<T> {
     }
 }
 
-/// The records of a partition, by value. A list is freed when the last of its records was taken.
+/// The records of a partition, by value. A list is freed when its last record is taken.
 pub struct Records<T> {
-    // Dropped first: the reservation is given back for memory that is free.
+    // Dropped first: memory is freed before its reservation is given back.
     records: Flatten<vec::IntoIter<ChunkedVec<T>>>,
     reservation: Reservation,
 }
@@ -181,7 +181,7 @@ impl<T> Iterator for Records<T> {
 
     #[inline]
     fn fold<A, F: FnMut(A, T) -> A>(self, start: A, f: F) -> A {
-        // Until the records are consumed.
+        // Held until the records are consumed.
         let _reservation = self.reservation;
         self.records.fold(start, f)
     }

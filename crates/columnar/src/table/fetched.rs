@@ -1,4 +1,4 @@
-//! Bytes of a morsel that were read before it is opened.
+//! Bytes of a morsel, read before it is opened.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,11 +9,10 @@ use bytes::Bytes;
 use super::read_error::ReadError;
 use crate::memory::Reservation;
 
-/// Reading that is awaited. Nothing of it is done before it is polled first, and dropping it ends
-/// it.
+/// A fetch as a future. It starts when first polled, and dropping it ends it.
 pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, ReadError>> + Send + 'a>>;
 
-/// Ranges of a file's bytes that were read, by where they lie in it.
+/// Ranges of a file's bytes, by their place in it.
 ///
 /// ```
 /// use columnar::Fetched;
@@ -26,17 +25,17 @@ pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, ReadError>> 
 /// ```
 #[derive(Debug, Default)]
 pub struct Fetched {
-    /// By where they begin.
+    /// Sorted by their start.
     ranges: Vec<(u64, Bytes)>,
     reservation: SharedReservation,
 }
 
-/// What several hold together. It is given back when the last of them is gone, or when it is taken
-/// out.
+/// A reservation that several owners share. It is given back when the last of them is dropped, or
+/// when it is taken out.
 type SharedReservation = Arc<Mutex<Reservation>>;
 
 impl Fetched {
-    /// Of ranges, each with where it begins. None overlaps another.
+    /// Takes ranges with their starts. No range may overlap another.
     pub fn new(ranges: impl IntoIterator<Item = (u64, Bytes)>) -> Self {
         let mut ranges: Vec<_> = ranges.into_iter().collect();
         ranges.sort_by_key(|(start, _)| *start);
@@ -46,8 +45,8 @@ impl Fetched {
         }
     }
 
-    /// The same, with what it holds of a pool. That is given back when the last of the bytes is
-    /// freed: strings that are decoded without a copy may outlive the morsel.
+    /// Adds a reservation for the bytes. It is given back when the last byte is freed: strings
+    /// decoded without a copy may outlive the morsel.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -77,7 +76,7 @@ impl Fetched {
         self
     }
 
-    /// The reservation, which ends when a result is given out that has some of the bytes.
+    /// The reservation, which ends when a result that holds some of the bytes is returned.
     pub(crate) fn reservation(&self) -> Weak<Mutex<Reservation>> {
         Arc::downgrade(&self.reservation)
     }
@@ -86,20 +85,20 @@ impl Fetched {
         self.ranges.iter().map(|(_, bytes)| bytes)
     }
 
-    /// The bytes that are held.
+    /// The number of bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.ranges.iter().map(|(_, bytes)| bytes.len()).sum()
     }
 
-    /// `len` bytes from `start` on, without a copy; `None` if they are not all in one range.
+    /// `len` bytes from `start` on, without a copy. `None` if no single range has them all.
     #[must_use]
     pub fn range(&self, start: u64, len: usize) -> Option<Bytes> {
         let bytes = self.from(start)?;
         (bytes.len() >= len).then(|| bytes.slice(..len))
     }
 
-    /// The bytes from `start` to the end of the range that it lies in, without a copy.
+    /// The bytes from `start` to the end of its range, without a copy.
     #[must_use]
     pub fn from(&self, start: u64) -> Option<Bytes> {
         let at = self.ranges.partition_point(|(first, _)| *first <= start);
@@ -109,7 +108,6 @@ impl Fetched {
     }
 }
 
-/// Bytes, and what is reserved for them and for others.
 struct ReservedBytes {
     // Freed before the reservation is given back.
     bytes: Bytes,

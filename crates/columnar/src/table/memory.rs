@@ -1,8 +1,8 @@
 //! A table whose columns are in memory, cut into morsels of a fixed number of rows.
 //!
-//! The rows alone decide where a morsel begins, not how the batches came, so a result that depends
-//! on the cut (a sum of floats) does not depend on the loading. A morsel inside one batch is a
-//! slice; one that spans batches is copied, once.
+//! Row numbers alone decide where a morsel begins, so no result depends on the batches (a sum of
+//! floats depends on the morsels). A morsel inside one batch is a slice; one that spans batches is
+//! copied once.
 
 use std::fmt;
 
@@ -32,14 +32,14 @@ use super::statistics::ColumnStatistics;
 pub struct MemoryTable {
     name: String,
     schema: SchemaRef,
-    /// Every one has `MORSEL_ROWS` rows but the last, which has at least one.
+    /// All have `MORSEL_ROWS` rows, except the last, which has at least one.
     morsels: Vec<RecordBatch>,
     statistics: Vec<Vec<ColumnStatistics>>,
     shard_key: Option<Vec<usize>>,
 }
 
-/// Rows of a morsel of a table in memory: small enough that a few columns of it stay in a core's
-/// cache, large enough that starting one costs nothing.
+/// Rows in a morsel of a table in memory. A few columns of it fit in a core's cache, and starting
+/// it costs little in comparison.
 pub const MORSEL_ROWS: usize = 65_536;
 
 impl MemoryTable {
@@ -49,7 +49,7 @@ impl MemoryTable {
     ///
     /// # Errors
     ///
-    /// When a batch does not have the types of `schema`.
+    /// When a batch lacks the types of `schema`.
     pub fn try_new(
         name: impl Into<String>,
         schema: SchemaRef,
@@ -84,8 +84,7 @@ impl MemoryTable {
         })
     }
 
-    /// Gives the table bounds per morsel and column, `statistics[morsel][column]`, where the caller
-    /// knows them.
+    /// Sets bounds per morsel and column, `statistics[morsel][column]`.
     ///
     /// # Panics
     ///
@@ -105,7 +104,7 @@ impl MemoryTable {
         self
     }
 
-    /// Declares the columns by which rows are best split: see [`TableSource::shard_key`].
+    /// Sets the columns by which rows are best split: see [`TableSource::shard_key`].
     ///
     /// # Panics
     ///
@@ -121,7 +120,7 @@ impl MemoryTable {
         self
     }
 
-    /// The number of rows of the whole table.
+    /// The number of rows of the table.
     pub fn num_rows(&self) -> usize {
         self.morsels.iter().map(RecordBatch::num_rows).sum()
     }
@@ -201,7 +200,7 @@ fn check_types(schema: &SchemaRef, batch: &RecordBatch) -> Result<(), ArrowError
     )))
 }
 
-/// Makes one morsel of the open pieces; a single piece is taken as it is.
+/// Makes a morsel of the open pieces, without a copy if there is one.
 fn close(schema: &SchemaRef, open: &mut Vec<RecordBatch>) -> Result<RecordBatch, ArrowError> {
     let morsel = match open.as_slice() {
         [piece] => piece.clone(),

@@ -1,9 +1,9 @@
-//! The error of a table that could not be read: which file, which part of it, which column.
+//! The error of a table that could not be read: its file, part and column.
 
 use std::error::Error;
 use std::fmt;
 
-/// A table could not be read. The query fails as a whole; no partial result is given out.
+/// A table could not be read. The query fails without a partial result.
 #[derive(Debug)]
 pub struct ReadError {
     origin: String,
@@ -13,7 +13,7 @@ pub struct ReadError {
 }
 
 impl ReadError {
-    /// An error in `origin`: the path of a file, or the name of a table that has none.
+    /// An error in `origin`: a file's path, or a table's name if it has no file.
     pub fn new(origin: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self {
             origin: origin.into(),
@@ -23,21 +23,21 @@ impl ReadError {
         }
     }
 
-    /// Names the part of the file, for example `row group 3` or `line 17`.
+    /// Sets the part of the file, for example `row group 3` or `line 17`.
     #[must_use]
     pub fn in_part(mut self, part: impl Into<String>) -> Self {
         self.part = Some(part.into());
         self
     }
 
-    /// Names the column.
+    /// Sets the column.
     #[must_use]
     pub fn in_column(mut self, column: impl Into<String>) -> Self {
         self.column = Some(column.into());
         self
     }
 
-    /// The file, or the table if there is none.
+    /// The file, or the table if it has no file.
     pub fn origin(&self) -> &str {
         &self.origin
     }

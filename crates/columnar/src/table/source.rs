@@ -1,12 +1,13 @@
-//! What a table is to a scan. Of a stored table, reading bytes waits, and decoding them computes.
+//! The interface between a table and a scan. For a stored table, reading bytes waits, and decoding
+//! them computes.
 //!
 //! ```text
 //!   fetch(morsel, projection) ──► Fetched: ranges of bytes ──► open_fetched(morsel, projection, fetched) ──► reader
 //!         waits: never in a slot                                       computes: in a slot
 //! ```
 //!
-//! Where reading can be awaited, `fetch_async` needs no thread that waits. When to fetch, and how
-//! far ahead, a query decides.
+//! A source with `fetch_async` needs no thread that waits. The query decides when to fetch, and how
+//! far ahead.
 
 use std::fmt::Debug;
 
@@ -17,7 +18,7 @@ use super::fetched::{Fetched, Fetching};
 use super::read_error::ReadError;
 use super::statistics::ColumnStatistics;
 
-/// A table that can be read morsel by morsel, from many threads at once.
+/// A table that many threads can read at once, morsel by morsel.
 pub trait TableSource: Debug + Send + Sync {
     /// The table's name, for messages and plans.
     fn name(&self) -> &str;
@@ -25,8 +26,8 @@ pub trait TableSource: Debug + Send + Sync {
     /// The columns. Every morsel has exactly these types.
     fn schema(&self) -> SchemaRef;
 
-    /// The number of morsels. Constant for the life of the table and independent of the number of
-    /// threads.
+    /// The number of morsels. It is constant for the life of the table and independent of the
+    /// number of threads.
     fn morsels(&self) -> usize;
 
     /// The number of rows of `morsel`.
@@ -36,39 +37,39 @@ pub trait TableSource: Debug + Send + Sync {
     /// May panic when `morsel` is not below [`morsels`](Self::morsels).
     fn rows(&self, morsel: usize) -> usize;
 
-    /// What is known of `column` in `morsel` without reading it; by default nothing.
+    /// What is known of `column` in `morsel` without reading it. The default knows nothing.
     ///
-    /// A bound may be wider than the values, never narrower: morsels are skipped because of it. A
-    /// scan decides once per morsel, so answers may change meanwhile.
+    /// A bound may be wider than the values, never narrower: a scan skips morsels because of it. A
+    /// scan asks once per morsel, so answers may change meanwhile.
     fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
         let _ = (morsel, column);
         ColumnStatistics::unknown()
     }
 
-    /// The columns by which the rows of this table are best split. A grouping whose keys contain
-    /// all of them is partitioned by these. None unless the table says otherwise.
+    /// The columns by which rows are best split. A grouping whose keys contain all of them is
+    /// partitioned by them. The default is `None`.
     fn shard_key(&self) -> Option<&[usize]> {
         None
     }
 
-    /// Whether the columns `projection` are arrays already. Then several slots may open one morsel,
-    /// for that costs nothing.
+    /// Whether the columns `projection` are arrays already. If so, several slots may open one
+    /// morsel, since opening costs nothing.
     fn is_loaded(&self, projection: &[usize]) -> bool {
         let _ = projection;
         false
     }
 
-    /// The table as one whose morsels are read before they are opened; `None` where opening never
+    /// The table as one whose morsels are fetched before they are opened. `None` if opening never
     /// waits.
     fn as_stored(&self) -> Option<&dyn StoredTable> {
         None
     }
 
-    /// Opens `morsel` for reading the columns named by `projection` (indices into the schema,
-    /// ascending, no duplicates).
+    /// Opens `morsel` for reading the columns `projection` (indices into the schema, ascending, no
+    /// duplicates).
     ///
     /// A reader that decodes columns together may do so here or at the first
-    /// [`MorselReader::column`]; one that can read them singly should wait for the call. The
+    /// [`MorselReader::column`]. One that can decode them singly should wait for that call. The
     /// projection may be empty: `count(*)` reads no column.
     ///
     /// # Errors
@@ -77,13 +78,13 @@ pub trait TableSource: Debug + Send + Sync {
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError>;
 }
 
-/// Reads the columns of one morsel, by one worker.
+/// Reads the columns of one morsel, on one worker.
 pub trait MorselReader {
-    /// The values of `column` (an index into the table's schema, one of the projection) for all
+    /// The values of `column` (an index into the table's schema, part of the projection) for all
     /// rows of the morsel.
     ///
-    /// Asked at most once per column; the order follows the steps. The array has the type of the
-    /// schema and as many values as the morsel has rows; anything else is reported as an error of
+    /// The scan asks at most once per column, in the order of its steps. The array must have the
+    /// schema's type and one value per row of the morsel; otherwise the scan reports an error of
     /// the table.
     ///
     /// # Errors
@@ -91,55 +92,57 @@ pub trait MorselReader {
     /// A [`ReadError`] that names the file, the part of it and the column.
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError>;
 
-    /// The most bytes that [`column`](Self::column) allocates for `column`. 0, the default, where
-    /// the values are there already: the table's, or those that the reader [holds](Self::bytes).
+    /// The most bytes that [`column`](Self::column) allocates for `column`. The default is 0: the
+    /// table has the values, or the reader [holds](Self::bytes) them.
     fn bytes_to_read(&self, column: usize) -> usize {
         let _ = column;
         0
     }
 
-    /// The bytes of values that the reader holds and that are not its table's; 0 by default.
+    /// The bytes of values that the reader holds and its table does not. The default is 0.
     fn bytes(&self) -> usize {
         0
     }
 }
 
-/// A table whose morsels have to be read before they can be opened without waiting.
+/// A table whose morsels are fetched first, so that opening them does not wait.
 ///
-/// [`TableSource::open`] of such a table does both, one after the other.
+/// [`TableSource::open`] of such a table fetches and opens.
 pub trait StoredTable: TableSource {
     /// The bytes that [`fetch`](Self::fetch) reads of `morsel` for these columns.
     fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize;
 
-    /// The most bytes that [`open_fetched`](Self::open_fetched) allocates beyond what was fetched.
-    /// What the reader keeps of them is [`MorselReader::bytes`]. 0 for readers that decode by the
-    /// column.
+    /// The most bytes that [`open_fetched`](Self::open_fetched) allocates beyond the fetched ones.
+    /// Those that the reader keeps are [`MorselReader::bytes`]. The default is 0, for readers that
+    /// decode by the column.
     fn bytes_to_open(&self, morsel: usize, projection: &[usize]) -> usize {
         let _ = (morsel, projection);
         0
     }
 
-    /// Reads what opening `morsel` for the columns named by `projection` takes, and waits for it.
+    /// Reads the bytes that opening `morsel` for the columns `projection` needs, and waits for
+    /// them.
     ///
     /// # Errors
     ///
     /// A [`ReadError`] that names the file and the part of it.
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError>;
 
-    /// [`fetch`](Self::fetch) as a future; `None`, the default, where reading blocks a thread. The
-    /// answer is the same kind for a morsel and all projections.
+    /// [`fetch`](Self::fetch) as a future. The default is `None`: reading blocks a thread. For one
+    /// morsel, all projections answer alike.
     fn fetch_async<'a>(&'a self, morsel: usize, projection: &'a [usize]) -> Option<Fetching<'a>> {
         let _ = (morsel, projection);
         None
     }
 
-    /// The number of requests, about, that fetching `morsel` makes at the same time; 1 by default.
+    /// The approximate number of requests that fetching `morsel` makes at the same time. The
+    /// default is 1.
     fn requests(&self, morsel: usize, projection: &[usize]) -> usize {
         let _ = (morsel, projection);
         1
     }
 
-    /// Opens `morsel` for the columns that it was fetched for, without waiting for anything.
+    /// Opens `morsel` for the columns that it was fetched for, without waiting.
     ///
     /// # Errors
     ///

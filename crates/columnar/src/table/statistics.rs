@@ -4,7 +4,7 @@ use std::fmt;
 
 use arrow::array::{Array, ArrayRef};
 
-/// Bounds of a column's values and the number of its NULLs, each only where known.
+/// Bounds of a column's values and the number of its NULLs, where known.
 #[derive(Clone, Default)]
 pub struct ColumnStatistics {
     min: Option<ArrayRef>,
@@ -13,13 +13,13 @@ pub struct ColumnStatistics {
 }
 
 impl ColumnStatistics {
-    /// Nothing is known.
+    /// Statistics that state nothing.
     pub fn unknown() -> Self {
         Self::default()
     }
 
-    /// States bounds: each value that is not NULL lies in `min..=max`. Both are arrays of one value
-    /// that have the column's type. A bound that is itself NULL says nothing.
+    /// States bounds: each value except NULL lies in `min..=max`. Both are arrays of one value of
+    /// the column's type. A NULL bound states nothing.
     ///
     /// # Panics
     ///

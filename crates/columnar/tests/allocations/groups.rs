@@ -1,4 +1,4 @@
-//! What a grouping really takes beside what it has reserved.
+//! What a grouping allocates beyond its reservation.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::counted;
 
 const ROWS: i64 = 400_000;
 
-/// What is not reserved, since it does not grow with the groups: the columns of the chunk at hand
-/// and how its keys are encoded, plans, the job.
+/// Bytes not reserved, as they do not grow with the groups: the current chunk's columns and encoded
+/// keys, plans, the job.
 const BESIDE: u64 = 512 * 1024;
 
 fn table(groups: i64) -> Arc<MemoryTable> {
@@ -27,8 +27,8 @@ fn table(groups: i64) -> Arc<MemoryTable> {
     Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).expect("of one schema"))
 }
 
-/// Groups by column `key` on this thread, by hand, the groups `sorted` by their sum or as they
-/// come; gives whether that went well.
+/// Groups by column `key` on this thread, with the groups `sorted` by their sum or not; returns
+/// whether that succeeded.
 fn group(table: &Arc<MemoryTable>, key: usize, sorted: bool, pool: Arc<MemoryPool>) -> bool {
     let aggregates = [
         (AggregateFunction::Count, None),
@@ -38,7 +38,6 @@ fn group(table: &Arc<MemoryTable>, key: usize, sorted: bool, pool: Arc<MemoryPoo
     aggregate(table, &aggregates, key, sorted, pool)
 }
 
-/// The same with these functions of columns.
 fn aggregate(
     table: &Arc<MemoryTable>,
     functions: &[(AggregateFunction, Option<usize>)],

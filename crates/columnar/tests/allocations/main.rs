@@ -1,5 +1,4 @@
-//! What lists and queries really allocate, counted below them: in this test program every
-//! allocation goes through a counter.
+//! The allocations of lists and queries, measured by a counting allocator.
 
 mod groups;
 
@@ -12,7 +11,7 @@ use columnar::chunked::{ChunkedVec, HEAD};
 
 const PARTITIONS: usize = 32;
 
-/// What a function allocates, beside what it gives.
+/// What `run` allocates, and its result.
 pub(crate) fn counted<R>(run: impl FnOnce() -> R) -> (R, AllocationInfo) {
     let mut result = None;
     let info = measure(|| result = Some(run()));
@@ -66,7 +65,7 @@ fn an_empty_list_allocates_nothing() {
 fn a_million_values_take_a_chunk_each_time_they_have_doubled() {
     let (list, info) = counted(|| fill([1_000_000]).remove(0));
     // 128 × (2^13 - 1) is more than a million. The directory has room for 8 full chunks, then for
-    // 16; the other is `fill`'s own.
+    // 16; one allocation is `fill`'s.
     assert_eq!(info.count_total, 13 + 2 + 1);
     assert_eq!(list.chunks().count(), 13);
     let values = list.len() * size_of::<u64>();
@@ -90,11 +89,11 @@ fn what_is_charged_is_what_is_allocated() {
     }
 }
 
-/// Memory in proportion to rows, whatever the longest partition is.
+/// Memory is proportional to rows, whatever the longest partition is.
 #[test]
 fn partitions_take_what_their_rows_take() {
     let ahead = |rows_max: usize| PARTITIONS * rows_max * size_of::<u64>();
-    // As many rows in each: no more than twice of what is in them, beyond the heads.
+    // Equal partitions take at most twice their values, beyond the heads.
     for rows in [1_000, 10_000, 100_000] {
         let (lists, info) = counted(|| fill([rows; PARTITIONS]));
         let own = size_of_val(lists.as_slice());
@@ -104,7 +103,7 @@ fn partitions_take_what_their_rows_take() {
             info.bytes_max
         );
     }
-    // One partition has most of them.
+    // One partition has most rows.
     let skewed = (0..PARTITIONS).map(|partition| if partition == 7 { 100_000 } else { 100 });
     let (lists, info) = counted(|| fill(skewed));
     let own = size_of_val(lists.as_slice());

@@ -1,5 +1,4 @@
-//! A chunked list is a `Vec`, for any sequence of operations, and what it reserved is what it
-//! holds.
+//! A chunked list equals a `Vec` after any operations, and reserves what it holds.
 
 use std::collections::HashSet;
 use std::iter;
@@ -9,13 +8,12 @@ use columnar::MemoryPool;
 use columnar::chunked::{ChunkedVec, Growth, HEAD};
 use proptest::prelude::*;
 
-/// What is done to both.
 #[derive(Clone, Debug)]
 enum Operation {
     Push(u16),
-    /// By an iterator that knows how much it gives.
+    /// By an iterator of known length.
     Extend(u16),
-    /// By one that does not.
+    /// By an iterator of unknown length.
     ExtendUnknown(u16),
     ExtendFromSlice(Vec<u16>),
     Set(usize, u16),
@@ -43,7 +41,7 @@ fn growths() -> impl Strategy<Value = Growth> {
     ]
 }
 
-/// Text, so that a value that is lost or dropped twice is noticed by whoever watches memory.
+/// Text, so that memory checkers notice a value lost or dropped twice.
 fn text(number: u16) -> String {
     number.to_string()
 }
@@ -109,7 +107,7 @@ proptest! {
         prop_assert_eq!(pool.used(), 0);
     }
 
-    /// From both ends at the same time, and left off anywhere.
+    /// The iterators run from both ends at once, and stop anywhere.
     #[test]
     fn its_iterators_go_from_both_ends(len in 0..1_500usize, growth in growths(), steps in proptest::collection::vec((any::<bool>(), 0..400usize), 0..12)) {
         let mut list = ChunkedVec::with_growth(growth, None);
@@ -138,7 +136,7 @@ proptest! {
         prop_assert_eq!(owned.fold(0, |sum, value| sum + *value), expected.sum());
     }
 
-    /// A refusal leaves what was there, and an account that is right.
+    /// A refusal leaves the list and its reservation as they were.
     #[test]
     fn a_quota_is_never_passed(limit in 0..40_000usize, growth in growths(), counts in proptest::collection::vec(0..700u32, 0..12)) {
         let pool = Arc::new(MemoryPool::new("property", limit));

@@ -1,10 +1,10 @@
-//! A grouping that is disturbed at any point gives its error or the whole answer: never a hang,
-//! never a part, and all memory is given back.
+//! A grouping disturbed at any point returns its error or the whole answer. It never hangs, never
+//! returns a part, and gives back all memory.
 //!
-//! A thousand seeds draw rows, threads and what happens where. The points are those before and
-//! behind each slot of each stage, each read of a table, each consumer of the sharding operations,
-//! and both ends of the output. At one of them there is an error, a panic, or a cancellation; or
-//! the whole run has a deadline that it may miss, or memory that may not suffice.
+//! Each seed draws rows, threads and a disturbance. Points are before and behind each slot of each
+//! stage, each read of a table, each consumer of the sharding operations, and both ends of the
+//! output. At a point there is an error, a panic or a cancellation; or the whole run has a deadline
+//! or a memory limit.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,7 +27,6 @@ const SEEDS: u64 = 1_000;
 const ROWS: usize = 24_000;
 const MORSEL: usize = 4_800;
 
-/// What happens at a point, or to the whole run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Nothing,
@@ -47,7 +46,7 @@ const KINDS: [Kind; 6] = [
     Kind::MemoryPool,
 ];
 
-/// Counts the points of a run, and strikes at one of them.
+/// Counts the points of a run, and disturbs one of them.
 #[derive(Debug)]
 struct Fault {
     kind: Kind,
@@ -75,7 +74,7 @@ impl Fault {
         self.has_struck.store(true, Ordering::Relaxed);
         match self.kind {
             Kind::Error => Err("no luck".to_owned()),
-            // Without a message: there will be many.
+            // Without the panic hook's message.
             Kind::Panic => std::panic::resume_unwind(Box::new("no luck")),
             Kind::Cancel => {
                 self.control.wait().cancel();
@@ -86,7 +85,6 @@ impl Fault {
     }
 }
 
-/// A stage with a point before and behind each of its slots.
 struct Disturbed(Arc<dyn Stage>, Arc<Fault>);
 
 impl Stage for Disturbed {
@@ -110,7 +108,7 @@ impl Stage for Disturbed {
     }
 }
 
-/// A table in short morsels, with a point at each read.
+/// A table of short morsels, with a point at each read.
 #[derive(Debug)]
 pub(crate) struct Table {
     batch: RecordBatch,
@@ -119,7 +117,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// One to which nothing happens.
+    /// A table without a disturbance.
     pub(crate) fn undisturbed(batch: RecordBatch, morsel_rows: usize) -> Self {
         Self {
             batch,
@@ -169,8 +167,6 @@ impl MorselReader for Reader<'_> {
     }
 }
 
-/// Rows of a kind: few keys, all different ones, a heavy one among different ones, texts with and
-/// without a place in a word, none.
 fn rows(kind: usize) -> RecordBatch {
     let numbers = |key: fn(usize) -> i64| integers((0..ROWS).map(|row| (row % 13 > 0).then(|| key(row))));
     let keys: ArrayRef = match kind {
@@ -188,7 +184,6 @@ fn rows(kind: usize) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("k", keys, true), ("v", values, true)]).unwrap()
 }
 
-/// What a run gave, and what it took at the most.
 struct Ran<T> {
     outcome: Result<T, (JobErrorKind, String)>,
     points: usize,
@@ -196,7 +191,7 @@ struct Ran<T> {
     peak: usize,
 }
 
-/// Runs a job that `build` makes; checks that nothing stays reserved.
+/// Runs a job that `build` makes, and checks that no byte stays reserved.
 fn run<T: Send + 'static>(
     fault: &Arc<Fault>,
     limit: usize,
@@ -210,7 +205,7 @@ fn run<T: Send + 'static>(
         builder = builder.deadline(deadline);
     }
     let job = build(&pool, builder);
-    // When it is gone, so is whatever of the job its workers had.
+    // Dropping the executor frees what its workers hold of the job.
     let executor = PipelineExecutor::new(threads).unwrap();
     let ticket = executor.submit(job).unwrap();
     fault.control.set(ticket.control()).expect("one job for a fault");
@@ -271,7 +266,6 @@ fn group(
 
 type Totals = Vec<BTreeMap<u64, u64>>;
 
-/// Sums by a fine key, then by a coarse one.
 fn shard(slots: u64, fault: &Arc<Fault>, pool: &Arc<MemoryPool>, job: JobBuilder) -> Job<Totals> {
     let morsels = Shards::new((0..slots).map(|slot| slot * 500..slot * 500 + 500));
     let at = |_| Arc::clone(fault);
@@ -306,7 +300,6 @@ fn shard(slots: u64, fault: &Arc<Fault>, pool: &Arc<MemoryPool>, job: JobBuilder
     job.output(move |_| result.take_all()).build()
 }
 
-/// SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -319,10 +312,10 @@ impl Random {
     }
 }
 
-/// What ends came of, by kind: with the whole answer, and with the error.
+/// Counts of whole answers and of errors, by kind.
 type Ends = BTreeMap<String, [usize; 2]>;
 
-/// Draws a disturbance for each of `seeds`, and checks what comes of it.
+/// Draws a disturbance for each of `seeds`, and checks the result.
 fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
     seeds: impl Iterator<Item = u64>,
     kinds: usize,
@@ -380,7 +373,7 @@ fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
     ends
 }
 
-/// Both ends have to come about, or nothing was tested.
+/// Both outcomes must occur, or the test proves too little.
 fn assert_both(ends: &Ends) {
     for kind in ["Error", "Panic", "Cancel", "MemoryPool"] {
         assert!(ends[kind][1] > 0, "{ends:?}");

@@ -1,5 +1,5 @@
-//! GROUP BY with few and with many groups, with heavy hitters and with keys that are too long for a
-//! word: always what a plain loop gives.
+//! GROUP BY with few and many groups, heavy hitters, and keys too long for a word returns what a
+//! plain loop does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::scan::{column, grouped, integers, run_alone, run_on, table};
 
 const ROWS: i64 = 150_000;
 
-/// Numbers that look random and are the same each time.
+/// Numbers that look random, the same in each run.
 fn scrambled(n: i64) -> i64 {
     let mut x = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 29;
@@ -22,7 +22,6 @@ fn scrambled(n: i64) -> i64 {
     (x >> 20) as i64
 }
 
-/// Keys of all kinds, by name.
 fn keys() -> Vec<(&'static str, ArrayRef)> {
     let numbers = |key: fn(i64) -> i64| integers((0..ROWS).map(|row| Some(key(row))));
     let texts =
@@ -69,7 +68,6 @@ fn keys() -> Vec<(&'static str, ArrayRef)> {
     ]
 }
 
-/// Sums of both kinds, a count, and the extremes, of each key.
 fn query(key: &ArrayRef) -> SelectPlan {
     let table = table([
         ("k", key.clone()),
@@ -94,7 +92,7 @@ fn query(key: &ArrayRef) -> SelectPlan {
     grouped(table.clone(), vec![column(table.as_ref(), "k")], aggregates)
 }
 
-/// The same with a sum of floats, which may not be added in another order.
+/// A sum of floats, which must not be added in another order.
 fn query_of_floats(key: &ArrayRef) -> SelectPlan {
     let mut scan = query(key);
     let sum = Aggregate::new(AggregateFunction::Sum, Some(column(scan.table.as_ref(), "x"))).unwrap();
@@ -116,10 +114,10 @@ fn query_of_floats(key: &ArrayRef) -> SelectPlan {
     scan
 }
 
-/// What a row of the result is: key, sum, count, smallest, largest.
+/// Key, sum, count, smallest, largest.
 type Row = (Option<String>, Option<i64>, i64, Option<i64>, Option<i64>);
 
-/// What a plain loop gives, groups in the order of their first row.
+/// Groups of a plain loop, in the order of their first row.
 fn expected(key: &ArrayRef) -> Vec<Row> {
     let key = arrow::compute::cast(key, &arrow::datatypes::DataType::Utf8).unwrap();
     let key = key.as_string::<i32>();
@@ -211,7 +209,7 @@ fn having_order_and_limit_see_all_groups() {
         let fields = SelectPlan::group_fields(keys, aggregates).unwrap();
         let sum = Expr::column(1, &fields[1]);
         *having = Some(Expr::compare(Comparison::Greater, sum.clone(), Expr::int64(100)).unwrap());
-        // Many groups have the same sum: ties come in the order of first rows.
+        // Many groups have the same sum, so ties are in the order of first rows.
         scan.order = vec![SortKey::new(sum, true, false).unwrap()];
         (scan.offset, scan.limit) = (3, Some(1_000));
         let mut expected = expected(&key);
@@ -265,8 +263,7 @@ fn a_division_by_zero_in_one_group_of_many_is_the_result() {
     }
 }
 
-/// Neither who says by what groups are split nor a filter that leaves one of them is seen in a
-/// result.
+/// No result depends on the source of the shard key, nor on a filter that leaves one group.
 #[test]
 fn shard_keys_and_pinned_keys_are_in_the_plan_and_not_in_the_result() {
     let numbers = |key: fn(i64) -> i64| integers((0..ROWS).map(|row| Some(key(row))));

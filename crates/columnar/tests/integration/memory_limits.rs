@@ -1,5 +1,5 @@
-//! Groups within a pool: reserved before they are allocated, refused by name, never a part of a
-//! result.
+//! Groups within a memory pool: the query reserves before it allocates, a failure names the query,
+//! and no result is partial.
 
 use std::sync::Arc;
 
@@ -16,12 +16,11 @@ use crate::scan::{column, grouped, integers, run_on, table, values};
 
 const ROWS: i64 = 200_000;
 
-/// Rows with `groups` different keys, which are numbers and texts, and a text to find extremes of.
+/// Rows with `groups` different keys (numbers and texts), and a text column for extremes.
 fn rows(groups: i64) -> Arc<MemoryTable> {
     rows_with(groups, &DataType::Utf8)
 }
 
-/// The same with texts of that type.
 fn rows_with(groups: i64, text_type: &DataType) -> Arc<MemoryTable> {
     let texts = |text: &dyn Fn(i64) -> String| {
         let texts = StringArray::from_iter_values((0..ROWS).map(text));
@@ -55,8 +54,7 @@ fn count_sum_and_extreme(table: &Arc<MemoryTable>, key: &str, pool: &Arc<MemoryP
     scan
 }
 
-/// Views of texts share the buffers of whatever they were taken from: those are not reserved to
-/// each who has some of them.
+/// Views share their buffers, which are reserved once, not per holder.
 #[test]
 fn texts_that_are_views_need_no_larger_quota_than_others() {
     let (texts, views) = (rows(ROWS), rows_with(ROWS, &DataType::Utf8View));
@@ -85,8 +83,7 @@ fn a_quota_that_suffices_changes_no_result_and_is_free_again() {
             assert_eq!(pool.used(), 0, "{groups} groups by {key}");
             assert_eq!(measured.num_rows(), groups as usize);
             assert!(pool.peak() > groups as usize * 32, "{groups} groups by {key}");
-            // Each of three threads can hold as much as the one did, and leave a little more or
-            // less to be merged.
+            // Each of three threads may hold as much as the single one did.
             let enough = Arc::new(MemoryPool::new("enough", 4 * pool.peak()));
             let bounded = run_on(count_sum_and_extreme(&table, key, &enough), 3).unwrap();
             assert_eq!(bounded, measured);
@@ -95,7 +92,7 @@ fn a_quota_that_suffices_changes_no_result_and_is_free_again() {
     }
 }
 
-/// Runs it on this thread, slot by slot; true if that went well.
+/// Runs all slots on this thread; returns true if the query succeeded.
 fn went_well_by_hand(scan: SelectPlan) -> bool {
     let stage = Arc::new(ScanStage::new(scan));
     let mut job = Job::builder("by hand").stage(stage.clone());
@@ -111,7 +108,7 @@ fn went_well_by_hand(scan: SelectPlan) -> bool {
     true
 }
 
-/// A stage may outlive its query, held by what explains it.
+/// A plan that explains a stage may keep it longer than its query.
 #[test]
 fn tables_that_slots_handed_over_are_free_after_an_end_that_failed() {
     let table = rows(5_000);
@@ -125,7 +122,7 @@ fn tables_that_slots_handed_over_are_free_after_an_end_that_failed() {
     stage.merge().map(drop).expect_err("only one slot has run");
     assert_eq!(pool.used(), 0);
 
-    // All slots have room, and their merging has not.
+    // Slots have room, their merge has none.
     let whole_scan = |stage: &Arc<ScanStage>| {
         let job = Job::builder("slots").stage(stage.clone()).build();
         while let Some(slot) = job.get_next() {
@@ -150,8 +147,7 @@ fn tables_that_slots_handed_over_are_free_after_an_end_that_failed() {
     assert_eq!(refused, 8);
 }
 
-/// Which slots run at the same time decides how much is held at the most, so what is needed just so
-/// is known of one order only.
+/// The peak depends on the slots that run at once, so the exact need is known for one order only.
 #[test]
 fn one_byte_less_than_what_was_needed_is_not_enough() {
     let table = rows(ROWS);
@@ -176,15 +172,14 @@ fn a_query_over_its_quota_fails_by_name_and_gives_all_back() {
         let whole = run_on(count_sum_and_extreme(&table, key, &pool), 1).unwrap();
         let needed = pool.peak();
         for threads in [1, 2, 8] {
-            // At its first bytes, in a slot, while slots are merged, for the result.
+            // Fails at the first bytes, in a slot, in a merge, or for the result.
             for limit in [0, 1, needed / 50, needed / 3, needed / 2, needed * 9 / 10] {
                 let pool = Arc::new(MemoryPool::new("q18", limit));
                 let result = run_on(count_sum_and_extreme(&table, key, &pool), threads);
                 assert!(pool.peak() <= limit);
                 assert_eq!(pool.used(), 0, "{limit} bytes, {threads} threads");
                 let error = match result {
-                    // By another order of slots it may be just enough, but then for all of the
-                    // result.
+                    // Another order of slots may need less, but the result must be whole.
                     Ok(result) if limit > needed / 2 => {
                         assert_eq!(result, whole);
                         continue;
@@ -206,7 +201,7 @@ fn a_query_over_its_quota_fails_by_name_and_gives_all_back() {
     }
 }
 
-/// HAVING and ORDER BY copy the columns of groups, which is reserved as well.
+/// HAVING and ORDER BY copy columns of groups, which are reserved too.
 #[test]
 fn groups_that_are_filtered_and_sorted_are_within_their_quota() {
     let table = rows(ROWS);

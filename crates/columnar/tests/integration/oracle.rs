@@ -1,5 +1,5 @@
-//! Any rows, grouped by any keys on 1, 2, 3 and 8 threads: one answer, and that of a plain loop
-//! over a `HashMap`.
+//! Any rows, grouped by any keys on 1, 2, 3 and 8 threads, have one answer: that of an oracle over
+//! a `HashMap`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +13,14 @@ use proptest::prelude::*;
 use crate::faults::Table;
 use crate::scan::{column, grouped, integers, run_on};
 
-/// A row: what keys are made of, and a value.
+/// Three sources of keys and values.
 type Row = (Option<i64>, Option<i64>, Option<i64>);
 
-/// How the first key is drawn.
 #[derive(Clone, Copy, Debug)]
 enum Draw {
     OneKey,
     Few,
-    /// Of a range that is met bit by bit, from both sides.
+    /// From a range that widens on both sides.
     Wide,
     Hot,
     AllNew,
@@ -93,7 +92,7 @@ fn scan(batch: &RecordBatch, keys: &[&str], morsel_rows: usize) -> SelectPlan {
     grouped(table, keys, aggregates)
 }
 
-/// A group: its keys as text, then its aggregates.
+/// Keys as text, then aggregates.
 type Group = (Vec<Option<String>>, [Option<i128>; 5]);
 
 fn texts(column: &ArrayRef) -> Vec<Option<String>> {
@@ -148,7 +147,7 @@ fn groups(batch: &RecordBatch, keys: usize) -> Vec<Group> {
 
 fn rows() -> impl Strategy<Value = Vec<Row>> {
     let some = |bound: i64| proptest::option::weighted(0.9, 0..bound);
-    // Sums whose partial ones leave 64 bits, and whose result does not.
+    // Partial sums leave 64 bits, the result does not.
     let value = prop_oneof![
         8 => proptest::option::weighted(0.8, -1_000i64..1_000),
         1 => prop_oneof![Just(Some(i64::MAX / 64)), Just(Some(i64::MIN / 64))],
@@ -180,7 +179,7 @@ proptest! {
         morsel_rows in 1usize..700,
     ) {
         let batch = table(&rows, draw);
-        // A morsel of a row each would be thousands of slots.
+        // Morsels of one row would make thousands of slots.
         let scan = scan(&batch, &keys, morsel_rows.max(rows.len() / 50).max(1));
         let expected = expected(&batch, &keys);
         let is_outside = |group: &Group| group.1[0].is_some_and(|sum| i64::try_from(sum).is_err());

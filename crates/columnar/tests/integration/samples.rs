@@ -1,5 +1,5 @@
-//! Variance, standard deviation, median and distinct values: those of a plain evaluator, on any
-//! number of threads.
+//! Variance, standard deviation, median and distinct values equal those of a plain evaluator, on
+//! any number of threads.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use crate::faults::Table;
 use crate::scan::{column, grouped, integers, run, run_on, table};
 
-/// A key, and a value that all columns are made of.
+/// A key, and the value behind all columns.
 type Row = (Option<i64>, Option<i64>);
 
 const FUNCTIONS: [AggregateFunction; 4] = [
@@ -24,8 +24,7 @@ const FUNCTIONS: [AggregateFunction; 4] = [
     AggregateFunction::Median,
 ];
 
-/// The argument's columns, and the number by which the row's value is divided in each: exact in all
-/// of them.
+/// The argument's columns, each with the divisor of the row's value, exact in all of them.
 const ARGUMENTS: [(&str, f64); 3] = [("i", 1.0), ("d", 100.0), ("f", 1_048_576.0)];
 
 fn batch(rows: &[Row]) -> RecordBatch {
@@ -65,8 +64,8 @@ fn scan(batch: &RecordBatch, has_key: bool, morsel_rows: usize) -> SelectPlan {
     grouped(table, keys, aggregates)
 }
 
-/// What the functions are, by a plain loop: distinct values, variance, standard deviation and
-/// median, in units of `1 / unit`.
+/// The results of a plain loop: distinct values, variance, standard deviation and median, in units
+/// of `1 / unit`.
 fn expected(values: &[i64], unit: f64) -> (i64, [Option<f64>; 3]) {
     let distinct: HashSet<i64> = values.iter().copied().collect();
     let n = values.len() as i128;
@@ -146,8 +145,8 @@ proptest! {
 
 #[test]
 fn many_groups_merged_in_ranges_have_the_same_samples() {
-    // Almost every key is new, so that rows are passed through and merged in ranges of partitions;
-    // one key is met often.
+    // Almost every key is new, so rows are passed through and merged in ranges of partitions. One
+    // key is frequent.
     let rows: Vec<Row> = (0..60_000)
         .map(|row| {
             (

@@ -1,4 +1,4 @@
-//! Small tables, scans of them, and a run on any number of threads.
+//! Small tables, and scans of them on any number of threads.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use columnar::{
 };
 use pipeline_exec::{Job, JobError, JobReport, PipelineExecutor};
 
-/// A table of the given columns.
 pub(crate) fn table(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> Arc<MemoryTable> {
     let batch = RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, values)| (name, values, true)),
@@ -19,19 +18,16 @@ pub(crate) fn table(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>)
     Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).unwrap())
 }
 
-/// A column of integers.
 pub(crate) fn integers(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
     Arc::new(Int64Array::from_iter(values))
 }
 
-/// The column of `table` that is called `name`.
 pub(crate) fn column(table: &dyn TableSource, name: &str) -> Expr {
     let schema = table.schema();
     let index = schema.index_of(name).unwrap();
     Expr::column(index, schema.field(index))
 }
 
-/// All rows that `filter` lets through, of the given columns.
 pub(crate) fn rows_where(table: &Arc<MemoryTable>, filter: Option<Expr>, columns: &[&str]) -> SelectPlan {
     let columns = columns
         .iter()
@@ -48,7 +44,7 @@ pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Ou
     }
 }
 
-/// A scan that groups by `keys`; its columns are the keys and the aggregates.
+/// A scan grouped by `keys`, whose columns are keys and aggregates.
 pub(crate) fn grouped(
     table: Arc<dyn TableSource>,
     keys: Vec<Expr>,
@@ -84,7 +80,7 @@ pub(crate) fn run_on(scan: SelectPlan, threads: usize) -> Result<RecordBatch, Ex
     )
 }
 
-/// Runs the scan on one thread, without the stages that follow it: all is merged by the output.
+/// Runs the scan on one thread without later stages: the output merges everything.
 pub(crate) fn run_alone(scan: SelectPlan) -> Result<RecordBatch, ExecError> {
     let executor = PipelineExecutor::new(1).unwrap();
     let stage = Arc::new(ScanStage::new(scan));
@@ -120,7 +116,7 @@ pub(crate) fn run(scan: SelectPlan) -> Result<RecordBatch, ExecError> {
     run_on(scan, 2)
 }
 
-/// A column of a result as integers.
+/// A result column as integers.
 pub(crate) fn values(batch: &RecordBatch, column: usize) -> Vec<Option<i64>> {
     batch.column(column).as_primitive::<Int64Type>().iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Splitting records by a key: all arrive, in an order that no thread decides, or the job fails.
+//! Splitting records by a key: all arrive, in an order independent of threads, or the job fails.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 /// A flag, a supplier, a quantity.
 type Record = (u8, u32, u64);
 
-/// Sums by (flag, supplier), then by flag: the second split in a pass of its own, or fused with the
+/// Sums by (flag, supplier), then by flag. The second split has its own pass, or is fused with the
 /// first sums.
 fn fine_to_coarse(
     morsels: &[Vec<Record>],
@@ -119,7 +119,6 @@ proptest! {
     }
 }
 
-/// Where a job is made to fail.
 #[derive(Clone, Copy, Debug)]
 struct Fault {
     stage: usize,
@@ -133,7 +132,7 @@ impl Fault {
             return Ok(());
         }
         if self.panics {
-            // Without a message: there will be many.
+            // Without the panic hook's message.
             std::panic::resume_unwind(Box::new("no luck"));
         }
         Err(format!("no luck in slot {slot} of stage {stage}").into())
@@ -155,7 +154,7 @@ fn a_slot_that_fails_anywhere_gives_its_error_and_never_a_part_of_the_result() {
             fault.strike(0, slot)
         });
         let (second, lists) = sharding_for_each(&lists, SLOTS, move |numbers, targets, _cx| {
-            // Which slot it is, the numbers do not say: count those that came.
+            // The numbers do not name their slot, so count the slots that ran.
             Ok(numbers.into_iter().try_for_each(|n: usize| targets.push(&n, n))?)
         });
         let (third, counts) = sharded_for_each(&lists, move |partition, numbers, _cx| {
@@ -189,11 +188,11 @@ fn a_slot_that_fails_anywhere_gives_its_error_and_never_a_part_of_the_result() {
     }
 }
 
-/// Two stages that split, both under the pool of the first one's values.
+/// Both stages that split reserve from the pool of the first one's values.
 #[test]
 fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
     let run = |pool: &Arc<MemoryPool>| {
-        // When it is gone, so is whatever of the job its workers had.
+        // Dropping the executor frees what its workers hold of the job.
         let executor = PipelineExecutor::new(2).unwrap();
         let morsels = Shards::new((0..8u64).map(|slot| slot * 1_000..slot * 1_000 + 1_000));
         let morsels = morsels.with_pool(Arc::clone(pool));
@@ -228,8 +227,8 @@ fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
     }
 }
 
-/// Many slots, each with a list for each of many partitions: the heads of all of them at a time are
-/// many times what the records take.
+/// Many slots have a list per partition. All list heads together take many times the memory of the
+/// records.
 #[test]
 fn a_slot_pays_for_the_heads_of_its_lists_and_keeps_those_that_have_records() {
     const SLOTS: usize = 1_000;

@@ -175,9 +175,7 @@ impl TurnPlan {
             14..17 => Whim::Waits,
             17..19 if depth < DEPTH_MAX => Whim::Adds(Box::new(TaskPlan::draw(dice, plan, jobs, depth + 1))),
             17..20 => Whim::Cancels(dice.below(4)),
-            20..22 if jobs.nests => {
-                Whim::Nests(Arc::new(plan.inner(dice, "a turn".to_owned(), jobs, 2)))
-            }
+            20..22 if jobs.nests => Whim::Nests(Arc::new(plan.inner(dice, "a turn".to_owned(), jobs, 2))),
             20..22 => Whim::None,
             22 => Whim::Fails,
             _ => Whim::Panics,

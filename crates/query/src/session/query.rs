@@ -18,19 +18,18 @@ use crate::source::TpchTable;
 use crate::statistics::JobStatistics;
 use crate::work::Work;
 
-/// Bytes that are read ahead of the workers by default: 32 MiB.
+/// Default bytes that are read ahead of the workers: 32 MiB.
 const READ_AHEAD_BYTES: usize = 32 << 20;
-/// Parts of the memory limit, of which one may be read ahead by default. Windows that run hold
-/// another.
+/// Default share of the memory limit that is read ahead, as a divisor. Running windows hold a
+/// second share.
 const LIMIT_PARTS: usize = 8;
-/// Requests that are under way at the same time by default.
 const REQUESTS: usize = 32;
 
-/// A query that is ready to run, once.
+/// A query that is ready to run once.
 ///
-/// A table in memory is scanned by one job. Files and objects are read on the mixed pool, in their
-/// order and ahead of the workers within a bound, and workers never wait for bytes. The rows are
-/// the same to the bit, however far is read ahead and however many workers there are.
+/// One job scans a table in memory. The mixed pool reads files and objects in order, ahead of the
+/// workers within a bound; workers never wait for bytes. Rows are the same to the bit for every
+/// read-ahead and worker count.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -67,7 +66,6 @@ pub struct Query {
     on_close: OnClose,
 }
 
-/// The stage of a query that has begun.
 type Measured = Arc<OnceLock<Arc<ScanStage>>>;
 
 impl Query {
@@ -89,8 +87,7 @@ impl Query {
         &self.plan
     }
 
-    /// The plan as text; once the query runs, with what was measured by the time the text is
-    /// written.
+    /// The plan as text, with what was measured so far if the query runs.
     #[must_use]
     pub fn explain(&self) -> Explain {
         Explain {
@@ -99,15 +96,15 @@ impl Query {
         }
     }
 
-    /// How far the query is, while another thread runs it.
+    /// The query's progress, for another thread.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.work.progress()
     }
 
-    /// Bounds the memory of the query to `bytes`: what is fetched and decoded of files, rows that
-    /// are kept and sorted, groups. A query that needs more fails with [`QueryError::Quota`]. See
-    /// [`QueryPlan::with_quota`] for what is counted.
+    /// Bounds the query's memory to `bytes`: fetched and decoded files, kept and sorted rows,
+    /// groups. A query that needs more fails with [`QueryError::Quota`]. See
+    /// [`QueryPlan::with_quota`].
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         let quota = Arc::new(MemoryPool::new(self.plan.table(), bytes));
         self.plan = self.plan.with_quota(quota);
@@ -115,53 +112,50 @@ impl Query {
     }
 
     /// The query fails with [`QueryError::DeadlineExceeded`] if its answer is not ready at
-    /// `deadline`, whether it waits for bytes, computes, or waits for its turn. A slot that runs is
-    /// not interrupted, and a read that is under way may return later. Of several deadlines the
-    /// earliest counts.
+    /// `deadline`, even while it is queued. A running slot is not interrupted, and a started read
+    /// may return later. The earliest of several deadlines counts.
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.work = self.work.deadline(deadline);
         self
     }
 
-    /// Bytes that may be read ahead of the workers; a larger morsel is read alone. As many again
-    /// are in morsels that wait for a worker, or one morsel for each worker if that is more.
-    /// Default: 32 MiB, or an eighth of the memory limit.
+    /// Bounds the bytes read ahead of the workers; a larger morsel is read alone. Morsels that wait
+    /// for a worker hold as much again, or one morsel per worker if that is more. Default: 32 MiB,
+    /// or an eighth of the memory limit.
     pub fn read_ahead(mut self, bytes: usize) -> Self {
         self.read_ahead = Some(bytes);
         self
     }
 
-    /// Requests that may be under way at the same time, 32 by default, within the bytes that may be
-    /// read ahead. A morsel of an object is a few requests, made together. Several morsels of a
-    /// file are read by one call.
+    /// Bounds the requests under way at once, 32 by default. A morsel of an object takes a few
+    /// requests, made together. One call reads several morsels of a file.
     pub fn requests_at_once(mut self, requests: usize) -> Self {
         self.requests = requests;
         self
     }
 
-    /// Calls `call` once, when the table is not read any more for this query, however the query
-    /// ends, and also if it never begins. After a failure, a cancel or a deadline this may be later
-    /// than the query's end: a read that is under way returns first.
+    /// Calls `call` once, when this query no longer reads the table, even if it never begins. After
+    /// a failure, cancellation or deadline a started read returns first, so the call may come after
+    /// the query's end.
     pub fn on_close(mut self, call: impl FnOnce() + Send + 'static) -> Self {
         self.on_close.push(call);
         self
     }
 
-    /// Runs the query and blocks until it has ended. While the executor is full this waits for
-    /// room.
+    /// Runs the query and blocks until it ends. A full executor makes this wait.
     ///
     /// # Errors
     ///
-    /// The first failure in the order of the input. No row is given out then, and no slot runs any
-    /// more; a read that is under way may return later. [`QueryError::Unavailable`] where blocking
-    /// is not allowed: in async code and in CPU tasks.
+    /// The first failure in input order. No row is returned then and no slot runs any more; a
+    /// started read may return later. [`QueryError::Unavailable`] in async code and in CPU tasks,
+    /// where blocking is not allowed.
     pub fn run(self) -> Result<QueryReport, QueryError> {
         let (work, token) = (self.work.clone(), self.work.token().clone());
         work.block_on(self.run_async(token))
     }
 
-    /// Runs the query in async code, cancelled by `token` in place of the session's token. Any
-    /// number of queries may share a token. Dropping the future cancels the query.
+    /// Runs the query in async code; `token` replaces the session's token. Queries may share a
+    /// token. Dropping the future cancels the query.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -211,8 +205,7 @@ impl Query {
     }
 }
 
-/// A query's plan as text, with what was measured when the text is written: rows and time of each
-/// filter step, morsels skipped.
+/// A query's plan as text, with measured rows and time of each filter step and skipped morsels.
 #[derive(Clone, Debug)]
 pub struct Explain {
     plan: QueryPlan,

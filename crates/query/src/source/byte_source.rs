@@ -1,7 +1,7 @@
-//! Where the bytes of a table lie: files, objects, memory.
+//! Sources of a table's bytes: files, objects, memory.
 //!
-//! A read waits for its bytes, so no CPU worker reads: the caller that opens a table does, and the
-//! mixed pool fetches morsels.
+//! Reads wait, so no CPU worker reads: the caller that opens a table does, and the mixed pool
+//! fetches morsels.
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata};
@@ -16,36 +16,36 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use columnar::{Fetched, ReadError};
 
-/// Bytes of a fixed length that are read by ranges.
+/// Bytes of a fixed length, read by ranges.
 pub trait ByteSource: Debug + Send + Sync {
-    /// What errors call it: a path, a URL.
+    /// The path or URL that errors name.
     fn origin(&self) -> &str;
 
-    /// Its length when it was opened.
+    /// The length at opening.
     fn bytes(&self) -> u64;
 
-    /// Reads `ranges`, each below the length, and waits for them.
+    /// Reads `ranges`, each below the length, and waits.
     ///
     /// # Errors
     ///
-    /// When a range cannot be read whole, or the source has changed since it was opened.
+    /// When a range cannot be read whole, or the source changed after opening.
     fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError>;
 
-    /// The source for async code; `None` where reading blocks a thread.
+    /// The source for async code; `None` if reading blocks a thread.
     fn as_awaited(&self) -> Option<&dyn AwaitedSource> {
         None
     }
 }
 
-/// Reading that is awaited. Dropping it ends it.
+/// An awaited read; dropping it ends it.
 pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Vec<Bytes>, ReadError>> + Send + 'a>>;
 
-/// A source that reads without blocking a thread, so that many reads can be under way.
+/// A source that reads without blocking a thread, so many reads may run at once.
 pub trait AwaitedSource: ByteSource {
-    /// As [`read`](ByteSource::read). It is polled on the mixed pool.
+    /// As [`read`](ByteSource::read), polled on the mixed pool.
     fn read_async<'a>(&'a self, ranges: &'a [Range<u64>]) -> Reading<'a>;
 
-    /// The requests that it makes at the same time for `ranges`, which ascend.
+    /// The requests made at once for `ranges`, which ascend.
     fn requests(&self, ranges: &[Range<u64>]) -> usize;
 }
 
@@ -66,16 +66,16 @@ pub(crate) async fn fetch_async(
     Ok(Fetched::new(starts.zip(read)))
 }
 
-/// A file of this machine, opened anew for each read.
+/// A local file, reopened for each read.
 #[derive(Debug)]
 pub struct LocalFile {
-    /// The path as it was given.
+    /// The path as given.
     origin: String,
     path: Box<Path>,
     version: Version,
 }
 
-/// Length and time of the last write: they tell that a file has changed.
+/// Length and last write time, which show a change of the file.
 #[derive(Debug, PartialEq, Eq)]
 struct Version(u64, Option<SystemTime>);
 
@@ -90,7 +90,7 @@ impl LocalFile {
     ///
     /// # Errors
     ///
-    /// When there is no regular file at `path`.
+    /// When `path` is not a regular file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let origin = path.display().to_string();
@@ -137,7 +137,7 @@ impl ByteSource for LocalFile {
         let mut read = Vec::with_capacity(ranges.len());
         for range in ranges {
             let len = range.end.saturating_sub(range.start);
-            // The length is at most that of the file.
+            // The length is at most the file's.
             let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
             file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
             let got = (&mut file).take(len).read_to_end(&mut bytes).map_err(failed)?;
@@ -150,7 +150,7 @@ impl ByteSource for LocalFile {
     }
 }
 
-/// Bytes that are in memory.
+/// Bytes in memory.
 #[derive(Debug)]
 pub struct MemoryBytes {
     origin: String,
@@ -158,7 +158,7 @@ pub struct MemoryBytes {
 }
 
 impl MemoryBytes {
-    /// `bytes`, which errors call `origin`.
+    /// `bytes`, which errors name `origin`.
     pub fn new(origin: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         Self {
             origin: origin.into(),
@@ -187,5 +187,5 @@ impl ByteSource for MemoryBytes {
     }
 }
 
-/// What tables hold.
+/// A table's source.
 pub(crate) type SharedSource = Arc<dyn ByteSource>;

@@ -7,7 +7,8 @@
 //!   read     a morsel is a piece; only the columns that a query reads become arrays
 //! ```
 //!
-//! The file is read twice, and never held whole. The rules for types, missing values and quotes:
+//! The reader passes over the file twice and never holds it whole. Its rules for types, missing
+//! values and quotes:
 //!
 #![doc = include_str!("csv/rules.md")]
 
@@ -37,7 +38,7 @@ use crate::error::QueryError;
 use crate::windows::{Window, Windows};
 use crate::work::Work;
 
-/// Bytes that are read ahead of the survey.
+/// Bytes read ahead of the survey.
 const READ_AHEAD_BYTES: usize = 16 * PIECE_BYTES;
 
 /// A CSV file with a header, its types inferred from every value.
@@ -46,7 +47,7 @@ pub struct CsvTable {
     name: String,
     header: Header,
     schema: SchemaRef,
-    /// By column, as the schema's fields.
+    /// By column, in the schema's order.
     rules: Vec<ColumnRule>,
     morsels: Vec<Morsel>,
 }
@@ -55,23 +56,22 @@ pub struct CsvTable {
 struct Morsel {
     piece: Piece,
     rows: usize,
-    /// The line of the file, from 1, where it starts.
+    /// The file's line, from 1, where the piece starts.
     first_line: u64,
 }
 
 impl CsvTable {
-    /// Opens the file at `path` as the table `name`. A job looks at every value, to infer types.
+    /// Opens the file at `path` as the table `name`. A job infers types from every value.
     ///
     /// # Errors
     ///
-    /// [`QueryError::Read`] with path and line for a file that cannot be read, two columns of one
-    /// name, a record with another number of fields than the header, and broken quotes; why `work`
-    /// is stopped.
+    /// [`QueryError::Read`] with path and line for an unreadable file, two columns of one name, a
+    /// record whose field count differs from the header's, and broken quotes; why `work` stops.
     pub fn open(name: &str, path: impl AsRef<Path>, work: &Work) -> Result<Self, QueryError> {
         Self::of(name, LocalFile::shared(path.as_ref())?, &Opening::of(work)?)
     }
 
-    /// The same for any source.
+    /// As [`open`](Self::open), for any source.
     ///
     /// # Errors
     ///
@@ -158,8 +158,8 @@ impl StoredTable for CsvTable {
         let columns = projection
             .iter()
             .map(|&column| columns::bytes_ahead(&self.rules[column], *rows));
-        // Texts are no longer than the piece. Their buffer doubles as it grows, and exists twice
-        // while it is copied.
+        // Texts are no longer than the piece. Their buffer doubles as it grows, and a copy holds it
+        // twice.
         let has_text = projection
             .iter()
             .any(|&column| self.rules[column].data_type == DataType::Utf8);
@@ -240,32 +240,29 @@ impl CsvTable {
     }
 }
 
-/// The size of one piece.
 #[derive(Debug)]
 struct PieceSurvey {
     rows: usize,
     lines: u64,
 }
 
-/// A record that cannot be read; `line` counts from 0 at the start of the piece.
+/// A record that cannot be read; `line` counts from 0 at the piece's start.
 #[derive(Debug)]
 struct PieceFault {
     line: u64,
     message: String,
 }
 
-/// Looks at every value, a slot per piece. A fault is kept with its piece, so the error is that of
-/// the first faulty line whatever the order of slots. Facts merge in any order, so they are kept
-/// once for all pieces.
+/// Surveys every value, a slot per piece. Each piece keeps its own fault, so the error is the first
+/// faulty line's in any slot order; facts merge in any order.
 #[derive(Debug)]
 struct Survey {
     header: Header,
     facts: Mutex<Vec<ColumnFacts>>,
-    /// In the order of the file; `None` before its slot has run.
+    /// In file order; `None` until the slot has run.
     pieces: Mutex<Vec<(Piece, Option<Looked>)>>,
 }
 
-/// What a slot found in its piece.
 type Looked = Result<PieceSurvey, PieceFault>;
 
 impl Survey {
@@ -300,7 +297,6 @@ impl Survey {
     }
 }
 
-/// Reads all pieces, and looks at them meanwhile.
 fn survey_all(name: &str, survey: &Arc<Survey>, pieces: Pieces, work: &Work) -> Result<(), QueryError> {
     let run = work.begin(format!("reading {name}"))?;
     let windows = Windows {
@@ -337,7 +333,7 @@ fn survey_all(name: &str, survey: &Arc<Survey>, pieces: Pieces, work: &Work) -> 
     })
 }
 
-/// A piece that was read.
+/// A piece and its bytes.
 pub(crate) struct ReadPiece {
     piece: Piece,
     bytes: Bytes,
@@ -363,10 +359,9 @@ impl BatchSource for Pieces {
     }
 }
 
-/// The slots of one window.
 struct Look {
     survey: Arc<Survey>,
-    /// The number of its first piece in the file.
+    /// The number in the file of the window's first piece.
     first_slot: usize,
     pieces: Vec<Mutex<Option<Bytes>>>,
 }
@@ -388,10 +383,10 @@ impl Stage for Look {
     }
 }
 
-/// A value and the line where it starts, counted from 0 at the start of the piece.
+/// A value and the line where it starts, from 0 at the piece's start.
 type OnLine<T> = (u64, T);
 
-/// The rows of a piece, each with as many fields as the header.
+/// The rows of a piece, with as many fields as the header.
 struct Records<'a> {
     reader: RecordReader<'a>,
     fields: Vec<Field<'a>>,
@@ -407,7 +402,6 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The next row.
     fn next(&mut self) -> Result<Option<OnLine<&[Field<'a>]>>, OnLine<String>> {
         loop {
             let line = self.reader.lines();
@@ -416,7 +410,7 @@ impl<'a> Records<'a> {
                 Ok(Some(found)) => found,
                 Err(fault) => return Err((line, describe(fault).to_owned())),
             };
-            // In a file of one column an empty line is a NULL; elsewhere it is skipped.
+            // An empty line is a NULL in a file of one column; other files skip it.
             let blank = found == 1 && self.fields[0].raw.is_empty() && !self.fields[0].quoted;
             if blank && self.width > 1 {
                 continue;

@@ -6,10 +6,10 @@
 //!   any other store, given by hand    ──► dyn ObjectStore ┘
 //! ```
 //!
-//! Stores are asked on the mixed pool only: when a table is opened, and ahead of a query. Ranges of
-//! a morsel that are near each other become one request; the others are made at the same time.
+//! Only the mixed pool sends requests to stores: when a table opens, and ahead of a query. Near
+//! ranges of a morsel become one request; requests for the others run at once.
 //!
-//! An object that changes while it is open is an error, if the store tags versions.
+//! An open object that changes is an error if the store tags versions.
 
 mod http_client;
 mod http_store;
@@ -38,13 +38,13 @@ use super::parquet::ParquetTable;
 use crate::error::QueryError;
 use crate::work::Work;
 
-/// Bytes between two ranges at most that are read with them, since a request costs more.
+/// Bytes at most of a gap that is read with the ranges around it; a request costs more.
 const GAP_BYTES: u64 = 32 << 10;
-/// The most requests that `coalesce_ranges` makes at the same time.
+/// Requests at most that `coalesce_ranges` makes at once.
 const PARALLEL_MAX: usize = 10;
 
-/// Opens `url`, of the scheme `file` or `http`, as the table `name`: a Parquet or CSV object, or by
-/// `file://` a folder of Parquet files. The format is found as by [`open`](super::open).
+/// Opens `url`, of scheme `file` or `http`, as the table `name`: a Parquet or CSV object, or by
+/// `file://` a folder of Parquet files. [`open`](super::open) tells how the format is found.
 ///
 /// ```
 /// use query::pipeline_exec::PipelineExecutor;
@@ -63,8 +63,8 @@ const PARALLEL_MAX: usize = 10;
 ///
 /// # Errors
 ///
-/// [`QueryError::Read`] with the URL when it is malformed or of another scheme, nothing is there,
-/// or the store fails; why `work` is stopped.
+/// [`QueryError::Read`] with the URL if it is malformed, of another scheme or missing, or the store
+/// fails; why `work` stops.
 pub fn open_url(
     name: &str,
     url: &str,
@@ -80,7 +80,7 @@ pub fn open_url(
     let location = Location::from_url_path(parsed.path()).map_err(|error| fail(error.to_string()))?;
     let store: Arc<dyn ObjectStore> = match parsed.scheme() {
         "file" => {
-            // `file://folder/…`: the first folder would be taken for a host and lost.
+            // `file://folder/…` would lose its first folder as a host.
             if let Some(host) = parsed.host_str() {
                 let path = parsed.path();
                 return Err(fail(format!(
@@ -118,7 +118,7 @@ pub fn open_url(
     open_object(name, url, store, location, work)
 }
 
-/// Opens the object at `location` of `store` as the table `name`; errors call it `origin`.
+/// Opens the object at `location` of `store` as the table `name`; errors name it `origin`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -152,7 +152,7 @@ pub fn open_object(
     open_source(name, Arc::new(object), extension, &opening)
 }
 
-/// The data files of a folder, sorted: what errors call them, and their locations.
+/// A folder's sorted data files: their names in errors and their locations.
 fn folder(
     url: &str,
     store: &Arc<dyn ObjectStore>,
@@ -199,14 +199,14 @@ pub(crate) struct ObjectBytes {
     store: Arc<dyn ObjectStore>,
     location: Location,
     bytes: u64,
-    /// The store's tag of this version, if it has tags.
+    /// The store's tag of this version, if any.
     tag: Option<String>,
-    /// Where the store is asked.
+    /// The pool that sends the store's requests.
     mixed: MixedPool,
 }
 
 impl ObjectBytes {
-    /// Asks the store how long it is.
+    /// Asks the store for the object's length.
     fn open(
         origin: String,
         store: &Arc<dyn ObjectStore>,
@@ -220,7 +220,7 @@ impl ObjectBytes {
             store: Arc::clone(store),
             location,
             bytes: meta.size,
-            // A weak tag does not tell versions with other bytes apart.
+            // Versions with other bytes may share a weak tag.
             tag: meta.e_tag.filter(|tag| !tag.starts_with("W/")),
             mixed: opening.work.mixed(),
         })
@@ -312,7 +312,7 @@ impl fmt::Debug for ObjectBytes {
     }
 }
 
-/// The text of a store's failure, with causes that it does not repeat.
+/// The text of a store's failure, with causes it does not repeat.
 fn said(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

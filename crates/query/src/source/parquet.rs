@@ -6,11 +6,10 @@
 //! ```
 //!
 //! A morsel is a row group. A group of more than two morsels' rows is cut into ranges if the file
-//! has a page index, which tells where the pages of a range lie. The bytes of a morsel's columns
-//! are fetched together, a column is decoded when it is first needed, and the row group's
-//! statistics are its zone map.
+//! has a page index. The columns' bytes are fetched together, and each column is decoded on first
+//! use. The row group's statistics are its zone map.
 //!
-//! Strings are `Utf8View`, which shares the pages' bytes. Nothing is cached between morsels.
+//! Strings are `Utf8View` and share the pages' bytes. Nothing is cached between morsels.
 
 mod chunks;
 mod damage;
@@ -39,11 +38,10 @@ use super::byte_source::{self, LocalFile, SharedSource};
 use super::file_name::is_parquet_name;
 use super::opening::{OpeningReads, Unstopped};
 
-/// Rows of a range of a row group.
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
-/// Ranges of a row group at most; a group of more than 5 · 10⁸ rows has longer ones.
+/// Ranges of a row group at most; groups of more than 5 · 10⁸ rows get longer ranges.
 const RANGES_MAX: usize = 4_096;
-/// Rows that are decoded at once, since memory for them is allocated on the footer's word.
+/// Rows decoded at once. The footer's row count sizes the allocation, so it needs a bound.
 const BATCH_ROWS: usize = 1 << 20;
 
 /// A Parquet file or a folder of files with the same columns.
@@ -59,15 +57,15 @@ pub struct ParquetTable {
 struct ParquetFile {
     source: SharedSource,
     metadata: ArrowReaderMetadata,
-    /// By column, computed for the first plan; `None` where the file has none.
+    /// By column, computed for the first plan; `None` without statistics.
     bounds: Vec<OnceLock<Option<Bounds>>>,
 }
 
-/// What the statistics of a column say, one value per row group.
+/// Statistics of a column, one value per row group.
 #[derive(Debug)]
 struct Bounds {
     min: ArrayRef,
-    /// Absent for floats: writers leave NaN out, which is greater than all numbers.
+    /// Absent for floats: writers leave out NaN, the greatest value.
     max: Option<ArrayRef>,
     nulls: UInt64Array,
 }
@@ -76,9 +74,8 @@ struct Bounds {
 struct Morsel {
     file: usize,
     row_group: usize,
-    /// The rows of the row group.
     rows: Range<usize>,
-    /// They are all its rows.
+    /// Whether `rows` is the entire row group.
     whole: bool,
 }
 
@@ -89,14 +86,14 @@ impl Morsel {
 }
 
 impl ParquetTable {
-    /// Opens a file or a folder as the table `name`. A folder's files are those that end in
-    /// `.parquet`, `.parq` or `.pq` and do not begin with `.` or `_`, by name.
+    /// Opens a file or a folder as the table `name`. A folder's files end in `.parquet`, `.parq` or
+    /// `.pq`, do not begin with `.` or `_`, and are sorted by name.
     ///
     /// # Errors
     ///
-    /// [`ReadError`] with the path of a file that cannot be read, is not Parquet, is cut short, or
-    /// has other columns than the first; with the path of a folder without Parquet files, or with
-    /// folders.
+    /// [`ReadError`] with the path of a file that is unreadable, not Parquet, cut short, or has
+    /// other columns than the first; with the path of a folder that has no Parquet files or has
+    /// subfolders.
     pub fn open(name: &str, path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let paths = if path.is_dir() {
@@ -108,11 +105,11 @@ impl ParquetTable {
         Self::of(name, files, &Unstopped)
     }
 
-    /// The table `name` of one or more files, in this order.
+    /// The table `name` of one or more files in this order.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), and those of `reads`.
+    /// As [`open`](Self::open), and the errors of `reads`.
     pub(crate) fn of<R: OpeningReads>(
         name: &str,
         sources: impl IntoIterator<Item = Result<SharedSource, R::Error>>,
@@ -167,7 +164,7 @@ impl TableSource for ParquetTable {
         let Morsel { file, row_group, .. } = self.morsels[morsel];
         let file = &self.files[file];
         let Some(bounds) = file.bounds[column].get_or_init(|| {
-            // A plan does without bounds that cannot be read.
+            // Plans work without unreadable bounds.
             guarded(|| Ok(file.bounds_of(column, &self.schema))).unwrap_or(None)
         }) else {
             return ColumnStatistics::unknown();
@@ -175,14 +172,14 @@ impl TableSource for ParquetTable {
         let value = |array: &ArrayRef| array.slice(row_group, 1);
         let statistics =
             ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
-        // The count is the row group's; for a range of it only zero is certain.
+        // The row group's count is exact for one of its ranges only if it is zero.
         let Morsel { rows, whole, .. } = &self.morsels[morsel];
         let nulls = bounds
             .nulls
             .is_valid(row_group)
             .then(|| bounds.nulls.value(row_group))
             .and_then(|nulls| usize::try_from(nulls).ok())
-            // More NULLs than rows is damage, which tells nothing.
+            // A damaged count exceeds the rows.
             .filter(|&nulls| nulls == 0 || (*whole && nulls <= rows.len()));
         match nulls {
             Some(nulls) => statistics.with_nulls(nulls),
@@ -203,7 +200,7 @@ impl StoredTable for ParquetTable {
     fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize {
         let morsel = &self.morsels[morsel];
         let ranges = self.files[morsel.file].ranges(morsel, projection);
-        // A failure here is reported by the fetch.
+        // The fetch reports this failure.
         ranges.map_or(0, |ranges| chunks::bytes_of(&ranges))
     }
 
@@ -301,7 +298,6 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// The bytes of the columns `projection` in `morsel`.
     fn ranges(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, String> {
         let rows = (!morsel.whole).then(|| morsel.rows.clone());
         guarded(|| {
@@ -315,7 +311,7 @@ impl ParquetFile {
         })
     }
 
-    /// The same, with errors that name the morsel.
+    /// As `ranges`, with errors that name the morsel.
     fn ranges_to_read(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, ReadError> {
         let ranges = self.ranges(morsel, projection);
         ranges.map_err(|message| morsel.located(self.error(message)))
@@ -355,7 +351,7 @@ impl ParquetFile {
         let groups = metadata.row_groups();
         let parquet_schema = self.metadata.parquet_schema();
         let name = schema.field(column).name();
-        // Columns are found by name there.
+        // This lookup finds columns by name.
         if schema
             .fields()
             .iter()
@@ -367,7 +363,7 @@ impl ParquetFile {
         }
         let converter = StatisticsConverter::try_new(name, schema, parquet_schema)
             .ok()?
-            // A count that the writer did not give is unknown, not zero.
+            // A missing count is unknown, not zero.
             .with_missing_null_counts_as_zero(false);
         let leaf = converter.parquet_column_index()?;
         let outdated = groups
@@ -389,7 +385,6 @@ impl ParquetFile {
     }
 }
 
-/// Reads the columns of one morsel, each on its own.
 struct ParquetReader<'a> {
     file: &'a ParquetFile,
     morsel: &'a Morsel,
@@ -408,7 +403,7 @@ impl MorselReader for ParquetReader<'_> {
 
     fn bytes_to_read(&self, column: usize) -> usize {
         let Morsel { row_group, rows, .. } = self.morsel;
-        // A failure here is reported by the read.
+        // The read reports this failure.
         guarded(|| {
             Ok(chunks::bytes_to_read(
                 &self.file.metadata,
@@ -446,8 +441,7 @@ impl ParquetReader<'_> {
         let mut reader = builder.build().map_err(|error| error.to_string())?;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(1);
         let mut found = 0;
-        // A reader that is asked once more at its end allocates a whole batch first, and nothing
-        // reserves that.
+        // A further call at the reader's end would allocate an unreserved batch.
         while found < rows.len()
             && let Some(batch) = reader.next()
         {
@@ -471,12 +465,12 @@ impl ParquetReader<'_> {
     }
 }
 
-/// Whether a file that begins like this is one.
+/// Whether the file's first bytes are Parquet's.
 pub(super) fn begins_like_parquet(head: &[u8]) -> bool {
     head == b"PAR1"
 }
 
-/// The files of a folder that are data, by name.
+/// The data files of a folder, by name.
 pub(super) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let fail = |error: io::Error| ReadError::new(folder.display().to_string(), error);
     let mut files = Vec::new();

@@ -7,12 +7,12 @@
 //!                                            by whoever opens them, in any order, to the same values
 //! ```
 //!
-//! A morsel is generated when it is opened; [`TpchTable::load`] generates all as a job and keeps
-//! the columns that a query reads. Prices, discounts, taxes and quantities are `Decimal128(15, 2)`,
-//! dates `Date32`, keys `Int64`, the rest `Utf8`.
+//! Opening a morsel generates it; [`TpchTable::load`] generates all in a job and keeps the columns
+//! a query reads. Prices, discounts, taxes and quantities are `Decimal128(15, 2)`, dates `Date32`,
+//! keys `Int64`, the rest `Utf8`.
 //!
-//! Comments are cut from a pool of 300 MiB, which takes seconds to make, so it is made only for
-//! queries that read comments.
+//! Comments are cut from a 300 MiB pool. Making it takes seconds, so only queries that read
+//! comments do.
 
 mod columns;
 mod scale_factor;
@@ -36,7 +36,7 @@ use crate::error::QueryError;
 use crate::statistics::{JobStatistics, Metered};
 use crate::work::Work;
 
-/// Which of the tables.
+/// A TPC-H table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TpchTableKind {
     /// `lineitem`: about 6,000,000 rows times the scale factor.
@@ -48,7 +48,7 @@ pub enum TpchTableKind {
 }
 
 impl TpchTableKind {
-    /// All that can be generated.
+    /// All tables.
     pub const ALL: [Self; 3] = [Self::Lineitem, Self::Orders, Self::Customer];
 
     /// The name in queries.
@@ -60,7 +60,7 @@ impl TpchTableKind {
         }
     }
 
-    /// Rows by which the generator counts: for line items, their orders.
+    /// The generator's unit count: orders for line items, else rows.
     fn units(self, scale: ScaleFactor) -> i64 {
         match self {
             Self::Lineitem | Self::Orders => OrderGenerator::calculate_row_count(scale.get(), 1, 1),
@@ -68,11 +68,11 @@ impl TpchTableKind {
         }
     }
 
-    /// Such rows of a part, for about [`MORSEL_ROWS`] rows of the table.
+    /// Units of a part, for about [`MORSEL_ROWS`] rows.
     fn units_per_part(self) -> i64 {
         let rows = i64::try_from(MORSEL_ROWS).expect("a morsel is small");
         match self {
-            // One to seven lines, four on average.
+            // An order has one to seven lines, four on average.
             Self::Lineitem => rows / 4,
             Self::Orders | Self::Customer => rows,
         }
@@ -92,9 +92,7 @@ pub struct TpchTable {
     kind: TpchTableKind,
     scale: ScaleFactor,
     schema: SchemaRef,
-    /// Rows of each part, counted for the first plan.
     rows: OnceLock<Arc<[usize]>>,
-    /// The columns that were loaded, by part.
     loaded: OnceLock<Loaded>,
 }
 
@@ -104,7 +102,7 @@ struct Loaded {
 }
 
 impl TpchTable {
-    /// The table at a scale factor; nothing is generated yet.
+    /// The table at a scale factor, not generated yet.
     ///
     /// ```
     /// use columnar::TableSource;
@@ -130,30 +128,29 @@ impl TpchTable {
         }
     }
 
-    /// Whether a query that names `name` means this table.
+    /// Whether `name` in a query means this table.
     pub fn is_called(&self, name: &str) -> bool {
         self.kind.name().eq_ignore_ascii_case(name)
     }
 
-    /// What was loaded, if the columns `projection` are among it.
+    /// The loaded columns, if they include `projection`.
     fn loaded_with(&self, projection: &[usize]) -> Option<&Loaded> {
         let loaded = self.loaded.get()?;
         let has = |column| loaded.projection.contains(column);
         projection.iter().all(has).then_some(loaded)
     }
 
-    /// The rows of each part.
     fn parts(&self) -> &Arc<[usize]> {
         self.rows
             .get_or_init(|| rows_of_parts(self.kind, self.scale).into())
     }
 
-    /// Generates the columns `projection`, which ascends, of the whole table and keeps them in
-    /// memory. A table is loaded once: `None` if it was before, else what each worker did.
+    /// Generates the columns `projection`, in ascending order, of the whole table and keeps them in
+    /// memory. A table loads once: later calls return `None`, the first what each worker did.
     ///
     /// # Errors
     ///
-    /// Why `work` is stopped, or cannot run.
+    /// Why `work` stops or cannot run.
     pub fn load(&self, projection: &[usize], work: &Work) -> Result<Option<JobStatistics>, QueryError> {
         work.block_on(self.load_async(projection, work))
     }
@@ -170,12 +167,12 @@ impl TpchTable {
         let run = work.begin(format!("generating {}", self.kind.name()))?;
         let (kind, scale) = (self.kind, self.scale);
         if self.rows.get().is_none() {
-            // It takes seconds at a large scale, so no thread that polls does it.
+            // Counting takes seconds at a large scale, so no polling thread does it.
             let count = run
                 .in_time(Job::builder(kind.name()))
                 .output(move |_cx| Ok(rows_of_parts(kind, scale)));
             let counted = run.job(count.build()).await?;
-            // A faster caller's count is the same.
+            // A concurrent caller's count is the same.
             let _ = self.rows.set(counted.output.into());
         }
         let stage = Arc::new(Generate {
@@ -193,7 +190,7 @@ impl TpchTable {
             &report,
             metered.workers(),
         );
-        // A faster caller's columns are as good.
+        // A concurrent caller's columns serve as well.
         let _ = self.loaded.set(Loaded {
             projection: projection.to_vec(),
             parts: report.output,
@@ -245,7 +242,6 @@ impl fmt::Debug for TpchTable {
     }
 }
 
-/// Generates all parts, one slot each.
 struct Generate {
     kind: TpchTableKind,
     scale: ScaleFactor,
@@ -254,7 +250,7 @@ struct Generate {
 }
 
 impl Generate {
-    /// All parts, once every slot has run.
+    /// All parts, after every slot has run.
     fn parts(&self) -> Result<Vec<Vec<ArrayRef>>, StepError> {
         let parts = self.parts.iter().map(|part| part.get().cloned());
         Ok(parts.collect::<Option<_>>().ok_or("a part was not generated")?)
@@ -277,7 +273,6 @@ impl Stage for Generate {
     }
 }
 
-/// Generates the columns `projection` of one part.
 fn generate(
     kind: TpchTableKind,
     scale: ScaleFactor,
@@ -322,8 +317,8 @@ fn generate(
     columns.finish()
 }
 
-/// The text that comments are cut from; a small one where no comment is read. Comments have random
-/// streams of their own, so no other column changes.
+/// The pool of comment text, a small one if no comment is read. Comments have their own random
+/// streams, so no other column changes.
 fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     static SMALL: OnceLock<TextPool> = OnceLock::new();
     if projection
@@ -336,7 +331,7 @@ fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     }
 }
 
-/// The rows of each part. Lines of an order come from a random stream of their own.
+/// The rows of each part. An order's line count comes from its own random stream.
 fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
     let units = kind.units(scale);
     if units == 0 {
@@ -344,7 +339,7 @@ fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
     }
     let parts = (units + kind.units_per_part() - 1) / kind.units_per_part();
     let ranges = (0..parts).map(|part| {
-        // As the generator cuts: equal parts, the last takes the remainder.
+        // As the generator: equal parts, and the last takes the remainder.
         let start = units / parts * part;
         let end = if part + 1 == parts {
             units
@@ -399,7 +394,6 @@ mod tests {
         }
     }
 
-    /// Counting the lines of many orders takes seconds.
     #[test]
     fn rows_are_counted_on_a_cpu_worker_and_not_by_the_thread_that_polls() {
         let pools = Pools::builder().cpu_threads(1).cpu_spares(0);
@@ -427,7 +421,7 @@ mod tests {
 
     #[test]
     fn line_items_are_those_of_the_benchmark() {
-        // The first row as the generator's own documentation prints it.
+        // The first row of the generator's documentation.
         let table = table(TpchTableKind::Lineitem, 1.0);
         let mut reader = table.open(0, &[0, 1, 4, 5, 6, 8, 10, 14]).unwrap();
         assert_eq!(reader.column(0).unwrap().as_primitive::<Int64Type>().value(0), 1);

@@ -1,14 +1,13 @@
-//! Where a file can be cut: its header, and pieces of whole records.
+//! Finds a file's header and cuts the file into pieces of whole records.
 //!
 //! ```text
 //!   BOM? header ⏎ │ record ⏎ record ⏎ … │ record ⏎ "two⏎lines",7 ⏎ │ …
 //!                 └──── piece 0 ────────┴──────── piece 1 ──────────┴──
 //! ```
 //!
-//! One pass from front to back, since whether a line break ends a record depends on every quote
-//! before it. Each piece is given out with its bytes, and surveyed while the next is read. A block
-//! without quotes, the common case, is cut at its last line break. Pieces depend on the bytes
-//! alone, so no result depends on who reads which piece.
+//! One pass runs front to back, since every earlier quote decides whether a line break ends a
+//! record. Each piece is surveyed while the next is read. A block without quotes is cut at its last
+//! line break. Pieces depend only on the bytes, so results do not depend on the reading worker.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,19 +19,19 @@ use super::record::{Field, RecordFault, RecordReader, line_breaks};
 use crate::source::byte_source::SharedSource;
 use crate::source::opening::{OpeningReads, Unstopped};
 
-/// Bytes of a piece, unless a record is longer: about 2 ms of parsing.
+/// Bytes of a piece of shorter records: about 2 ms of parsing.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
-/// Bytes of the longest record, so that an open quote does not swallow the rest of the file.
+/// Bytes of the longest record, so that an open quote does not swallow the file.
 const RECORD_BYTES_MAX: usize = 64 << 20;
-/// Columns of a file at most, so that a line of separators does not make a column of every byte.
+/// Columns of a file at most; a line of separators would have one per byte.
 const COLUMNS_MAX: usize = 100_000;
 
-/// A range of bytes that holds whole records.
+/// A byte range of whole records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Offset in the file.
     pub(crate) offset: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub(crate) len: usize,
 }
 
@@ -42,14 +41,14 @@ impl Piece {
     }
 }
 
-/// What the first line of a file says.
+/// The first line of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) source: SharedSource,
     pub(crate) delimiter: u8,
     /// Empty for an empty file.
     pub(crate) names: Vec<String>,
-    /// The line of the file, from 1, where the first piece starts.
+    /// The file's line, from 1, where the first piece starts.
     pub(crate) first_line: u64,
 }
 
@@ -63,7 +62,7 @@ impl Header {
         }
     }
 
-    /// The file is not the one that was opened.
+    /// The error for a file that changed after opening.
     pub(crate) fn changed(&self) -> ReadError {
         ReadError::new(
             self.source.origin(),
@@ -72,7 +71,7 @@ impl Header {
     }
 }
 
-/// Reads a file once, piece by piece, and blocks meanwhile.
+/// Reads a file once, piece by piece, and blocks.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     blocks: Blocks,
@@ -85,7 +84,7 @@ impl Pieces {
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, has no usable header, or its quotes do not match.
+    /// An unreadable file, an unusable header, or unmatched quotes.
     pub(crate) fn of<R: OpeningReads>(source: SharedSource, reads: &R) -> Result<(Header, Self), R::Error> {
         Self::cut(source, PIECE_BYTES, reads)
     }
@@ -125,7 +124,7 @@ impl Pieces {
         Ok((header, pieces))
     }
 
-    /// The next piece and its bytes; `None` at the end.
+    /// The next piece and its bytes, `None` at the end.
     ///
     /// # Errors
     ///
@@ -146,7 +145,7 @@ pub(crate) fn describe(fault: RecordFault) -> &'static str {
     }
 }
 
-/// The file as a buffer that grows at its end and is taken off at its front.
+/// A buffer of the file that grows at its end and shrinks at its front.
 #[derive(Debug)]
 struct Blocks {
     source: SharedSource,
@@ -154,7 +153,7 @@ struct Blocks {
     ended: bool,
     /// Offset of the buffer in the file.
     offset: u64,
-    /// The line where the buffer starts.
+    /// The file's line where the buffer starts.
     line: u64,
 }
 
@@ -174,14 +173,13 @@ impl Blocks {
         Ok(())
     }
 
-    /// Takes `bytes` bytes off the front.
     fn take(&mut self, bytes: usize) -> Vec<u8> {
         let rest = self.buffer.split_off(bytes);
         self.offset += bytes as u64;
         std::mem::replace(&mut self.buffer, rest)
     }
 
-    /// Doubles the buffer, for a record that is longer.
+    /// Doubles the buffer for a longer record.
     fn grow<R: OpeningReads>(&mut self, reads: &R) -> Result<(), R::Error> {
         if self.buffer.len() > RECORD_BYTES_MAX {
             let message = format!(
@@ -197,7 +195,6 @@ impl Blocks {
         ReadError::new(self.source.origin(), message.into()).in_part(format!("line {line}"))
     }
 
-    /// Takes the names of the columns off the front.
     fn header<R: OpeningReads>(
         &mut self,
         delimiter: u8,
@@ -244,7 +241,7 @@ impl Blocks {
             if name.contains('\0') {
                 return Err(self.fault(1, "the header holds a zero byte; this is no text file"));
             }
-            // Row numbers are often exported under no name.
+            // Row numbers are often exported without a name.
             let name = if name.is_empty() {
                 format!("column{}", index + 1)
             } else {
@@ -258,7 +255,7 @@ impl Blocks {
         Ok(names)
     }
 
-    /// Takes the next piece off the front; `None` at the end of the file.
+    /// Takes the next piece off the front, `None` at the end.
     fn piece(&mut self, delimiter: u8, piece_bytes: usize) -> Result<Option<(Piece, Bytes)>, ReadError> {
         self.fill(piece_bytes, &Unstopped)?;
         if self.buffer.is_empty() {
@@ -286,7 +283,7 @@ impl Blocks {
             if self.ended {
                 return Ok(bytes.len());
             }
-            // A CR at the very end may be half of a CR LF.
+            // A final CR may be half of a CR LF.
             return Ok(
                 memchr::memrchr2(b'\n', b'\r', &bytes[..bytes.len() - 1]).map_or(0, |at| {
                     let half = bytes[at] == b'\r' && bytes[at + 1] == b'\n';
@@ -294,14 +291,13 @@ impl Blocks {
                 }),
             );
         }
-        // Only the ends of records matter here.
         let mut reader = RecordReader::new(bytes, delimiter, 0);
         let mut no_fields = Vec::new();
         let mut whole = 0;
         loop {
             match reader.next_record(&mut no_fields) {
                 Ok(None) => break,
-                // A record that touches the end of the buffer may go on behind it.
+                // A record that touches the buffer's end may continue after it.
                 Ok(Some(_)) if !self.ended && reader.position() == bytes.len() => break,
                 Ok(Some(_)) => whole = reader.position(),
                 Err(RecordFault::UnclosedQuote) if !self.ended => break,
@@ -312,8 +308,7 @@ impl Blocks {
     }
 }
 
-/// The separator: the first of comma, tab, semicolon and bar that the header has outside quotes, or
-/// a comma.
+/// The first of comma, tab, semicolon and bar in the header outside quotes, else a comma.
 fn delimiter(bytes: &[u8]) -> u8 {
     let mut in_quotes = false;
     let mut seen = [false; 4];

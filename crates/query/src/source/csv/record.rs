@@ -1,7 +1,7 @@
-//! Cutting bytes into records and fields.
+//! Cuts bytes into records and fields.
 //!
-//! A small RFC 4180 reader that hands out slices of its input. Neither the `csv` crate nor
-//! `arrow-csv` tells whether a field was quoted, which separates an empty field (NULL) from `""`
+//! A small RFC 4180 reader that returns slices of its input. Neither the `csv` crate nor
+//! `arrow-csv` tells whether a field was quoted. Quotes separate an empty field (NULL) from `""`
 //! (an empty text), and a missing `NA` from the country code `"NA"`.
 //!
 //! ```text
@@ -14,33 +14,33 @@
 //! ```
 //!
 //! A record ends at LF, CR LF or CR outside quotes. A quote opens a quoted field only at the
-//! field's start (`5" pipe` is a bare field). Refused are a quote that is never closed, and
-//! characters between a closing quote and the next separator.
+//! field's start (`5" pipe` is a bare field). The reader rejects an unclosed quote, and characters
+//! between a closing quote and the next separator.
 
 use std::borrow::Cow;
 
-/// What is wrong with the shape of a record.
+/// A fault in a record's quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordFault {
-    /// A quoted field runs to the end of the input.
+    /// A quoted field runs to the input's end.
     UnclosedQuote,
-    /// Something other than a separator follows the closing quote.
+    /// No separator follows the closing quote.
     AfterQuote,
 }
 
-/// One field, still in the bytes of the file.
+/// A field, as bytes of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field<'a> {
-    /// The bytes between the separators, or between the quotes.
+    /// The bytes between the separators or the quotes.
     pub(crate) raw: &'a [u8],
-    /// It stood in quotes.
+    /// Whether the field was quoted.
     pub(crate) quoted: bool,
-    /// `raw` holds doubled quotes that stand for one each.
+    /// Whether `raw` has doubled quotes.
     doubled: bool,
 }
 
 impl<'a> Field<'a> {
-    /// The content, with doubled quotes undone.
+    /// The content, with each doubled quote made one.
     pub(crate) fn content(&self) -> Cow<'a, [u8]> {
         if !self.doubled {
             return Cow::Borrowed(self.raw);
@@ -61,16 +61,15 @@ impl<'a> Field<'a> {
 pub(crate) struct RecordReader<'a> {
     bytes: &'a [u8],
     delimiter: u8,
-    /// Where the next record starts.
     at: usize,
     /// Line breaks before `at`.
     lines: u64,
-    /// Fields of a record that are handed out.
+    /// Fields of a record that are returned.
     fields_max: usize,
 }
 
 impl<'a> RecordReader<'a> {
-    /// Hands out the first `fields_max` fields of each record and counts the rest, since a field
+    /// Returns the first `fields_max` fields of each record and only counts the rest, since a field
     /// takes more memory than its separator.
     pub(crate) fn new(bytes: &'a [u8], delimiter: u8, fields_max: usize) -> Self {
         Self {
@@ -82,19 +81,19 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// Bytes consumed by the records so far.
+    /// Bytes consumed so far.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    /// Line breaks consumed so far, those within quotes included.
+    /// Line breaks consumed so far, quoted ones included.
     pub(crate) fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Reads the next record into `fields` and returns its number of fields; `None` at the end.
+    /// Reads the next record into `fields` and returns its field count, `None` at the end.
     ///
-    /// After a fault the reader stays where the faulty record starts.
+    /// After a fault the reader stays at the faulty record's start.
     pub(crate) fn next_record(&mut self, fields: &mut Vec<Field<'a>>) -> Result<Option<usize>, RecordFault> {
         fields.clear();
         if self.at == self.bytes.len() {
@@ -152,14 +151,14 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// Line breaks in `bytes`: LF, CR LF and CR count one each.
+/// Line breaks in `bytes`: LF, CR LF and CR are one each.
 pub(crate) fn line_breaks(bytes: &[u8]) -> u64 {
     memchr::memchr2_iter(b'\n', b'\r', bytes)
         .filter(|&at| bytes[at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'))
         .count() as u64
 }
 
-/// After an opening quote: where the closing quote is, and whether quotes are doubled.
+/// Returns where the closing quote is, and whether the field has doubled quotes.
 fn close_quote(bytes: &[u8], from: usize) -> Result<(usize, bool), RecordFault> {
     let mut at = from;
     let mut doubled = false;

@@ -1,27 +1,27 @@
-//! What one field can be read as.
+//! The shape and the values of one field.
 //!
-//! [`Shape::of`] looks at the characters alone; [`infer`](super::infer) decides what the column
-//! makes of its shapes. The parsers below are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999`
-//! are text, since a number or a date would lose what the file says.
+//! [`Shape::of`] sees only characters; [`infer`](super::infer) derives the column's type from its
+//! shapes. The parsers are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999` are text, since a
+//! number or a date would lose what the file says.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
 use super::record::Field;
 
-/// The characters of a field, as far as types are concerned.
+/// The characters of a field, as types need them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Nothing, or only spaces, bare.
+    /// Bare nothing or spaces.
     Empty,
-    /// Nothing or only spaces, in quotes.
+    /// Quoted nothing or spaces.
     QuotedEmpty,
     /// Bare `NA`, `N/A`, `NULL`, `null` or `\N`.
     Missing,
-    /// `true` or `false`, in lower case, upper case or capitalised.
+    /// `true` or `false`, in lower or upper case or capitalised.
     Boolean,
     /// Digits with an optional minus sign.
     Integer {
-        /// How many digits.
+        /// Number of digits.
         digits: u32,
     },
     /// Digits with a decimal point.
@@ -33,13 +33,13 @@ pub(crate) enum Shape {
     },
     /// A number with an exponent.
     Float,
-    /// `NaN`, `inf`, `-inf` and other spellings: a number among numbers, else a word.
+    /// `NaN`, `inf`, `-inf` and other spellings: numbers among numbers, else words.
     NotFinite,
     /// `YYYY-MM-DD`.
     Date,
-    /// A date and a time of day, separated by a space or a `T`.
+    /// A date and a time, separated by a space or a `T`.
     Timestamp {
-        /// It ends in `Z` or an offset from UTC.
+        /// Whether it ends in `Z` or a UTC offset.
         zoned: bool,
     },
     /// Anything else.
@@ -69,12 +69,12 @@ impl Shape {
     }
 }
 
-/// Whether bare bytes are one of the words for a missing value.
+/// Whether bare bytes are a word for a missing value.
 pub(crate) fn is_missing(bytes: &[u8]) -> bool {
     matches!(bytes, b"NA" | b"N/A" | b"NULL" | b"null" | b"\\N")
 }
 
-/// `true` and `false` as programs print them.
+/// Parses `true` and `false` as programs print them.
 pub(crate) fn boolean(bytes: &[u8]) -> Option<bool> {
     match bytes {
         b"true" | b"True" | b"TRUE" => Some(true),
@@ -83,7 +83,7 @@ pub(crate) fn boolean(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// The value times 10^`scale`; `None` if it is no number, has more digits, or does not fit.
+/// The value times 10^`scale`; `None` if it is not a number, has more decimals, or does not fit.
 pub(crate) fn decimal(bytes: &[u8], scale: u32) -> Option<i128> {
     let (negative, digits) = match bytes {
         [b'-', rest @ ..] => (true, rest),
@@ -111,17 +111,17 @@ pub(crate) fn decimal(bytes: &[u8], scale: u32) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// A 64-bit integer; `None` if it is none or does not fit.
+/// A 64-bit integer, or `None`.
 pub(crate) fn integer(bytes: &[u8]) -> Option<i64> {
     decimal(bytes, 0).and_then(|value| i64::try_from(value).ok())
 }
 
-/// The nearest double; `None` if it is no number.
+/// The nearest double; `None` if not a number.
 pub(crate) fn float(bytes: &[u8]) -> Option<f64> {
     not_finite(bytes).or_else(|| std::str::from_utf8(bytes).ok()?.parse().ok())
 }
 
-/// Days since 1970-01-01; `None` if it is no date of the calendar.
+/// Days since 1970-01-01; `None` if not a calendar date.
 pub(crate) fn date(bytes: &[u8]) -> Option<i32> {
     let days = calendar_date(bytes)?
         .signed_duration_since(NaiveDate::default())
@@ -129,7 +129,7 @@ pub(crate) fn date(bytes: &[u8]) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Microseconds since 1970-01-01 00:00, in UTC if the value has an offset; a date is its midnight.
+/// Microseconds since 1970-01-01 00:00, in UTC if the value has an offset. A date is its midnight.
 pub(crate) fn timestamp(bytes: &[u8]) -> Option<i64> {
     let date = calendar_date(bytes.get(..10)?)?;
     let Some(rest) = bytes.get(10..).filter(|rest| !rest.is_empty()) else {
@@ -143,7 +143,7 @@ pub(crate) fn timestamp(bytes: &[u8]) -> Option<i64> {
     local.checked_sub(offset_seconds.unwrap_or(0) * 1_000_000)
 }
 
-/// Digits before the point that a double has for certain.
+/// Digits before the point that every double range covers.
 const FLOAT_DIGITS_MAX: u32 = f64::MAX_10_EXP as u32;
 
 fn number(bytes: &[u8]) -> Shape {
@@ -162,7 +162,7 @@ fn number(bytes: &[u8]) -> Shape {
                     .or(exponent.strip_prefix(b"-"))
                     .unwrap_or(exponent);
                 let all_digits = !exponent.is_empty() && exponent.iter().all(u8::is_ascii_digit);
-                // `1e999` would be read as infinity.
+                // `1e999` would become infinity.
                 let in_range = || float(bytes).is_some_and(f64::is_finite);
                 return if all_digits && in_range() {
                     Shape::Float
@@ -174,7 +174,7 @@ fn number(bytes: &[u8]) -> Shape {
             _ => return Shape::Text,
         }
     }
-    // `007` is an identifier: as a number it would lose its zeros.
+    // `007` is an identifier; a number would lose its zeros.
     if digits > 1 && unsigned[0] == b'0' {
         return Shape::Text;
     }
@@ -223,7 +223,6 @@ fn digits(bytes: &[u8]) -> Option<u32> {
     })
 }
 
-/// `YYYY-MM-DD`, nothing around it.
 fn calendar_date(bytes: &[u8]) -> Option<NaiveDate> {
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
         return None;
@@ -236,7 +235,7 @@ fn calendar_date(bytes: &[u8]) -> Option<NaiveDate> {
     )
 }
 
-/// `HH:MM`, `HH:MM:SS` or `HH:MM:SS.f`, with one to six digits of fraction.
+/// `HH:MM`, `HH:MM:SS` or `HH:MM:SS.f` with one to six fraction digits.
 fn time_of_day(bytes: &[u8]) -> Option<NaiveTime> {
     if bytes.len() < 5 || bytes[2] != b':' {
         return None;

@@ -1,11 +1,10 @@
-//! The HTTP client below [`HttpStore`](super::http_store::HttpStore): plain HTTP, where each wait
-//! has a limit.
+//! The plain HTTP client of [`HttpStore`](super::http_store::HttpStore), with a limit for each
+//! wait.
 //!
-//! A client of hyper's for near servers: no TLS, redirects or proxies. Each step has a limit:
-//! connecting, the answer's head, each part of its body. So a server that falls silent is an error,
-//! not a hang.
+//! A client of hyper for near servers, without TLS, redirects or proxies. Connecting, the answer's
+//! head and each part of its body have a limit, so a silent server is an error, not a hang.
 //!
-//! Its sockets and timers are those of the mixed pool, which polls it.
+//! The mixed pool polls its sockets and timers.
 
 use std::error::Error;
 use std::fmt;
@@ -31,7 +30,7 @@ pub(super) struct PatientClient {
 }
 
 impl PatientClient {
-    /// A client without a connection; the first request makes one.
+    /// A client that connects on the first request.
     pub(super) fn new(silence: Duration) -> Self {
         let mut sockets = Sockets::new();
         sockets.set_connect_timeout(Some(silence));
@@ -42,11 +41,11 @@ impl PatientClient {
         }
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for its answer's head.
     ///
     /// # Errors
     ///
-    /// A [`Failure`] when there is no connection, it breaks, or the server is silent for too long.
+    /// A [`Failure`] when there is no connection, it breaks, or the server is silent too long.
     pub(super) async fn send(
         &self,
         request: Request<Empty<Bytes>>,
@@ -70,7 +69,7 @@ impl PatientClient {
     }
 }
 
-/// A timer of the runtime that polls it.
+/// A timer of the polling runtime.
 pub(super) fn sleep(duration: Duration) -> Pin<Box<dyn Sleep>> {
     TokioTimer::new().sleep(duration)
 }
@@ -78,7 +77,7 @@ pub(super) fn sleep(duration: Duration) -> Pin<Box<dyn Sleep>> {
 /// A body that waits at most `silence` for its next part.
 pub(super) struct PatientBody {
     body: Incoming,
-    /// While a part is waited for.
+    /// Set while waiting for a part.
     sleep: Option<Pin<Box<dyn Sleep>>>,
     silence: Duration,
 }
@@ -112,7 +111,7 @@ impl Body for PatientBody {
     }
 }
 
-/// Why there is no answer, or no more of one.
+/// Why an answer is missing or incomplete.
 #[derive(Debug)]
 pub(super) struct Failure {
     may_pass: bool,
@@ -120,7 +119,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Whether the same request may succeed later: not if the server speaks no HTTP.
+    /// Whether the same request may succeed later: not if the server does not speak HTTP.
     pub(super) fn may_pass(&self) -> bool {
         self.may_pass
     }
@@ -162,7 +161,7 @@ impl Error for Failure {
     }
 }
 
-/// The server sent nothing for the whole of this time.
+/// The server sent nothing for this time.
 #[derive(Debug)]
 struct Silence(Duration);
 

@@ -1,4 +1,4 @@
-//! Objects of a plain HTTP server, as a store that can be read.
+//! Objects of a plain HTTP server, as a read-only store.
 //!
 //! ```text
 //!   head, get ──► request ──► PatientClient        a server's failure that may pass: the request once more,
@@ -8,8 +8,8 @@
 //!                                                  server's tag says that it is still the same object
 //! ```
 //!
-//! The store of `object_store` comes with TLS and a library in C. This one has what tables need:
-//! GET and HEAD, ranges, conditions. Writing and listing are
+//! The HTTP store of `object_store` brings TLS and a C library. This one has what tables need: GET
+//! and HEAD, ranges, conditions. Writing and listing return
 //! [`NotImplemented`](object_store::Error::NotImplemented).
 
 mod answer;
@@ -44,14 +44,14 @@ use super::patience::Patience;
 /// The objects of one server.
 #[derive(Clone, Debug)]
 pub(super) struct HttpStore {
-    /// The server: a location is a path below it.
+    /// The server's URL; locations are paths below it.
     base: Url,
     client: PatientClient,
     patience: Patience,
 }
 
 impl HttpStore {
-    /// The server at `base`, a URL that can have a path.
+    /// The server at `base`, which may have a path.
     pub(super) fn new(base: Url, patience: Patience) -> Self {
         Self {
             base,
@@ -69,7 +69,7 @@ impl HttpStore {
         url.as_str().parse().map_err(generic)
     }
 
-    /// Sends a request until there is an answer, or the retries are used up.
+    /// Sends a request until an answer comes or the retries end.
     async fn request(
         &self,
         location: &Location,
@@ -170,16 +170,16 @@ impl HttpStore {
     }
 }
 
-/// The rest of an answer's body, and how to get it when the connection breaks.
+/// The rest of an answer's body, which a new request continues after a broken connection.
 struct Payload {
     store: HttpStore,
     location: Location,
     options: GetOptions,
-    /// Of the whole `get`: each piece that is requested again counts.
+    /// The retries of the entire `get`, all pieces together.
     retries: Retries,
     body: PatientBody,
     tag: Option<String>,
-    /// The bytes of the object that have not come yet.
+    /// The object's bytes that have not arrived.
     rest: Range<u64>,
 }
 
@@ -191,13 +191,13 @@ impl Payload {
         .boxed()
     }
 
-    /// The next bytes, or `None` behind the last.
+    /// The next bytes, `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             match self.body.frame().await {
                 None => return Ok(None),
                 Some(Ok(frame)) => {
-                    // Trailers are no bytes of the object.
+                    // Trailers are not bytes of the object.
                     if let Ok(bytes) = frame.into_data() {
                         self.rest.start += bytes.len() as u64;
                         return Ok(Some(bytes));
@@ -208,7 +208,7 @@ impl Payload {
         }
     }
 
-    /// Requests the rest of a body that broke off.
+    /// Requests the rest of a broken body.
     async fn resume(&mut self, failure: Failure) -> Result<()> {
         let pause = if self.tag.is_some() && !self.rest.is_empty() {
             self.retries.pause()
@@ -259,14 +259,14 @@ fn request(uri: &Uri, options: &GetOptions) -> Result<Request<Empty<Bytes>>> {
     request.body(Empty::new()).map_err(generic)
 }
 
-/// Why a request has no answer that counts.
+/// Why a request has no valid answer.
 enum Reason {
     Status(StatusCode),
     Failure(Failure),
 }
 
 impl Reason {
-    /// Whether the same request may succeed a moment later.
+    /// Whether the same request may succeed later.
     fn may_pass(&self) -> bool {
         match self {
             Self::Status(status) => {
@@ -278,7 +278,7 @@ impl Reason {
     }
 }
 
-/// The store's error for a request that was given up.
+/// The store's error for an abandoned request.
 fn refused(location: &Location, request: String, reason: Reason) -> StoreError {
     let status = match reason {
         Reason::Failure(failure) => return generic(Refused { request, failure }),
@@ -287,7 +287,7 @@ fn refused(location: &Location, request: String, reason: Reason) -> StoreError {
     let path = location.to_string();
     let source = format!("{request}: the server answered {status}").into();
     match status {
-        // Servers answer 405 where a folder is.
+        // Servers answer 405 for a folder.
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => StoreError::NotFound { path, source },
         StatusCode::NOT_MODIFIED => StoreError::NotModified { path, source },
         StatusCode::PRECONDITION_FAILED => StoreError::Precondition { path, source },
@@ -297,7 +297,6 @@ fn refused(location: &Location, request: String, reason: Reason) -> StoreError {
     }
 }
 
-/// A request that got no answer.
 #[derive(Debug)]
 struct Refused {
     request: String,

@@ -94,9 +94,10 @@ impl DemandOracle {
 }
 
 fn operations_max(config: &ExecutorConfig) -> u32 {
-    // A tick that finds something public sets the distance to the next. That distance holds as many
-    // pops, as many pushes that make up for them, and as many more pushes. The next tick shares,
-    // unless a sleeper is not yet worth a wake for lack of operations, and then there were none.
+    // A tick that finds something public sets the distance to the next: the wake threshold for
+    // sleepers, a few operations for searchers. That distance holds as many pops, as many pushes
+    // that make up for them, and as many more pushes. The next tick shares, unless a sleeper is not
+    // yet worth a wake for lack of operations, and then there were none.
     3 * config.wake_threshold.max(SEARCH_TICK_MAX)
 }
 

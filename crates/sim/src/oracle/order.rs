@@ -25,7 +25,6 @@ pub(crate) struct OrderOracle {
 struct Queues {
     public: VecDeque<TaskId>,
     kept: VecDeque<TaskId>,
-    /// The rest of a run, next first.
     run: VecDeque<TaskId>,
     /// Place of the last task that returned to the injector, if more of its batch may follow.
     returned_from: Option<usize>,

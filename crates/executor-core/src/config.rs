@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::words::sleep::WORKERS_MAX;
 
-/// The largest [`ExecutorConfig::private_tasks`]. A worker's buffer has this size in any case.
+/// The largest [`Tuning::private_tasks`]. A worker's buffer has this size in any case.
 pub const PRIVATE_TASKS_MAX: usize = 256;
 
-/// The default [`ExecutorConfig::wake_threshold`]: operations on short private tasks before a
+/// The default [`Tuning::wake_threshold`]: operations on short private tasks before a
 /// worker wakes a *sleeper* for them.
 ///
 /// Unparking costs the caller about 4 µs, more than a few dozen short tasks. Tasks that are long or

@@ -1,7 +1,6 @@
-//! Wakes are not wasted: none without work, and none twice for one task.
+//! No wake without work, and none twice for one task.
 //!
-//! A wake costs the waker some 4 µs and the woken worker a search. An actor that takes a ticket
-//! must have a reason, dated after its last read of the sleep word:
+//! An actor that takes a ticket must have a reason, dated after its last read of the sleep word:
 //!
 //! - it queued tasks, and wakes at most one worker a task;
 //! - or it saw a queue that was not empty, and wakes one worker;

@@ -1,4 +1,4 @@
-//! Bounded bypass: a worker with work of its own still polls the injector.
+//! A worker with work of its own still polls the injector.
 
 use executor_core::ExecutorConfig;
 

@@ -25,7 +25,6 @@ pub(crate) struct OrderOracle {
 struct Queues {
     public: VecDeque<TaskId>,
     kept: VecDeque<TaskId>,
-    /// The rest of a run, next first.
     run: VecDeque<TaskId>,
     /// Place of the last task that returned to the injector, if more of its batch may follow.
     returned_from: Option<usize>,
@@ -65,7 +64,7 @@ impl OrderOracle {
         self.workers[worker].kept.push_back(task);
     }
 
-    /// `worker` took `task` from the injector in a run, and keeps it for later.
+    /// `worker` took `task` from the injector in a run, and keeps it.
     pub(crate) fn arrived(&mut self, task: TaskId, worker: usize) {
         self.workers[worker].run.push_back(task);
     }
@@ -90,7 +89,7 @@ impl OrderOracle {
         let queues = &mut self.workers[worker];
         let place = match queues.returned_from {
             Some(place) => place,
-            // The first of a batch: all that follow it in the run go with it.
+            // All that follow the first of a batch in the run go with it.
             None => (queues.run.iter().position(|&other| other == task)).unwrap_or(0),
         };
         queues.returned_from = Some(place);

@@ -2,8 +2,8 @@
 //!
 //! A *searcher* that goes on to spin or sleep has looked into every other worker's queue since its
 //! last search; random victims alone could miss the one with work. A worker that *parks* has looked
-//! at the injector and into every other worker's queue since it registered as a sleeper, or since
-//! its last park timed out. A contended look does not count.
+//! there and at the injector since it registered as a sleeper, or since its last park timed out. A
+//! contended look does not count.
 
 use executor_core::ExecutorConfig;
 

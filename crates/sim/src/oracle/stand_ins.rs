@@ -273,7 +273,8 @@ impl StandInOracle {
         std::mem::take(&mut thread.told)
     }
 
-    /// The thread `spare` is woken. Returns whether it watches and must look sooner.
+    /// The spare thread `spare` is woken, and says whether it is awake; if parked, the wake comes
+    /// too late to matter. Returns whether it watches and must look sooner.
     pub(crate) fn is_woken(&mut self, spare: usize, says_awake: bool) -> Result<bool, Violation> {
         let other = self.other_that(spare, |thread| thread.told || thread.sleeps == Sleep::Watches);
         let thread = &mut self.threads[spare];

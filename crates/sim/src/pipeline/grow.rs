@@ -1,9 +1,8 @@
 //! Growing jobs in the simulator: requests of tasks, and the actor that serves them.
 //!
-//! A task is `Send`, so it cannot hold its actor's ports. It puts requests into [`Asks`]: wake a
-//! task, add one, drop the job's handle. The actor serves them after the task returns, with no step
-//! in between and before the policy continues: to the policy they happen inside the turn or the
-//! drop.
+//! A task is `Send`, so it cannot hold its actor's ports. It puts requests into [`Asks`]. The actor
+//! serves them after the task returns, before the policy continues: to the policy they happen
+//! inside the turn or the drop.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -145,7 +144,7 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// Adds a task to job number `job`. `false`: the job refused it, and the task was dropped.
+    /// Returns `false` if the job refused the task, which is then dropped.
     pub(crate) fn add_task(&self, job: usize, task: Box<dyn Task>) -> bool {
         let asks = &self.hub.growing.asks;
         let spawned = self.in_job(job, |state, handle| {
@@ -254,8 +253,7 @@ impl PipeEnv<'_, '_> {
         });
     }
 
-    /// Acts on job number `job`. Meanwhile this actor counts as inside the job, and must report
-    /// what it makes claimable.
+    /// This actor counts as inside the job meanwhile, and must report what it makes claimable.
     fn in_job<R>(&self, job: usize, act: impl FnOnce(&Arc<SimState>, JobHandle) -> R) -> R {
         let (handle, me) = (&self.ports.handle, self.ports.handle.actor());
         let known = self.hub.growing.jobs.borrow().get(&job).cloned();

@@ -1,7 +1,7 @@
 //! Places of jobs on the board, for oracles.
 //!
 //! It reads the board's sets without a step. A job's keys in service order are recorded as they
-//! change, so that a lookup need not scan; a key counts only if the set's own key is this job's.
+//! change, to avoid scans; a key counts only if the set's own key is this job's.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

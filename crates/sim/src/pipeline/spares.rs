@@ -1,8 +1,8 @@
 //! Spare threads in the simulator, and the long slots that need them.
 //!
-//! A spare thread is an environment actor, numbered right after the workers. It runs the policy's
-//! [`run_spare`](policy::stand_in::run_spare) and sleeps in virtual time. While awake it counts as
-//! in a call, like a submitter: it may have published work that no worker knows of.
+//! A spare thread is an environment actor, numbered right after the workers. It runs
+//! [`run_spare`](policy::stand_in::run_spare) in virtual time. While awake it counts as in a call:
+//! it may have published work that no worker knows of.
 
 use std::cell::{Cell, RefCell};
 
@@ -33,7 +33,7 @@ pub(super) struct Spares {
 }
 
 impl Spares {
-    /// Beside `workers` workers. A spare thread stands in after turns of `after_ns`.
+    /// A spare thread stands in after turns of `after_ns`.
     pub(super) fn new(extras: Extras, workers: usize, quantum_ns: u64, after_ns: u64) -> Self {
         let oracle = StandInOracle::new(workers, extras.spares, quantum_ns, after_ns);
         Self {
@@ -113,7 +113,7 @@ impl Hub {
         }
     }
 
-    /// Young work is watched while all threads that could run it are in slots.
+    /// Checks that young work is watched while all threads that could run it are in slots.
     pub(crate) fn judge_watch(&self, world: &mut World) {
         let (jobs, oracle) = (self.oracle.borrow(), self.spares.oracle.borrow());
         let stopping = self.admission.borrow().is_stopping();
@@ -130,7 +130,7 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// A look is handed over, maybe by a spare thread that has left a job.
+    /// A worker or a spare thread hands over a look.
     pub(super) fn hands_over(&self) {
         let (handle, oracle) = (&self.ports.handle, self.hub.spares.oracle.borrow());
         let me = handle.actor();
@@ -146,7 +146,7 @@ impl PipeEnv<'_, '_> {
         handle.with(|world| world.environment_call(false));
     }
 
-    /// `false` if the executor has ended.
+    /// Returns `false` if the executor has ended.
     fn spare_sleeps(&self, until_ns: Option<u64>) -> bool {
         let (handle, me, hub) = (&self.ports.handle, self.ports.handle.actor(), self.hub);
         handle.with(|world| {

@@ -7,7 +7,7 @@ use super::{Claimed, Hub, PipeEnv};
 use crate::profile::Reached;
 
 impl Hub {
-    /// Where a slot of `stage` begins: after all slots of the stages before.
+    /// A slot of `stage` begins after all slots of the stages before.
     fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
         let Some(body) = self.peek(job) else {
             return Reached::default();
@@ -20,8 +20,8 @@ impl Hub {
             let before = graph.before(stage).iter().filter_map(|&before| ended[before]);
             before.fold(Reached::default(), Reached::max)
         };
-        // An earlier stage without ended slots ends where those before it end, if it has no slots;
-        // otherwise `stage` has not begun.
+        // An earlier stage without slots ends where those before it end; one with slots but none
+        // ended means that `stage` has not begun.
         for earlier in 0..stage {
             if ended[earlier].is_none() {
                 ended[earlier] = Some(began(ended, earlier));

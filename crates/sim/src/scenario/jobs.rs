@@ -1,7 +1,7 @@
-//! Jobs on the pipeline executor: several submitters, jobs of several stages, slots that fail or
-//! panic, cancels at any moment, a drain or a shutdown.
+//! Jobs on the pipeline executor, drawn from the seed: several submitters, stages, failures,
+//! cancels, a drain or a shutdown.
 //!
-//! The jobs are drawn from the seed. Submitters compare each ticket with the oracle's books.
+//! Submitters compare each ticket with the oracle's books.
 
 mod grown;
 mod open;
@@ -34,18 +34,17 @@ pub(super) use submitter::Submitter;
 pub struct Jobs {
     /// Number of jobs.
     pub jobs: u32,
-    /// Stages of a job, at most.
+    /// Most stages of a job.
     pub stages: u32,
-    /// Slots of a stage, at most.
+    /// Most slots of a stage.
     pub slots: u32,
-    /// Workers in the reserve role, which look for the heaviest job first.
+    /// Workers in the reserve role.
     pub reserve: usize,
-    /// Jobs in flight, at most.
+    /// Most jobs in flight.
     pub capacity: usize,
-    /// Nanoseconds of a quantum, in virtual time.
+    /// Nanoseconds of a quantum.
     pub quantum_ns: u64,
-    /// Nanoseconds of a slot, in virtual time. The first two slots of a stage take none, as a
-    /// surprise.
+    /// Nanoseconds of a slot. The first two slots of a stage take none.
     pub slot_ns: u64,
     /// Cancels, each of some job at some moment.
     pub cancels: usize,
@@ -53,13 +52,13 @@ pub struct Jobs {
     pub troubles: bool,
     /// Whether actors that wait for a job may lend it their threads.
     pub lends: bool,
-    /// Whether slots may run nested jobs and wait for them.
+    /// Whether slots may run nested jobs.
     pub nests: bool,
     /// Number of spare threads.
     pub spares: usize,
     /// Nanoseconds of a slot or turn that a [long slot](crate::Faults::long_slots) strikes.
     pub long_slot_ns: u64,
-    /// Initial tasks of a growing job, at most. 0: no job grows.
+    /// Most initial tasks of a growing job. 0: no job grows.
     pub tasks: u32,
 }
 

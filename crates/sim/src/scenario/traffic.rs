@@ -435,7 +435,6 @@ impl Actor<'_, '_> {
                 if self.is_over() {
                     policy::cancel(&self.env(), &state, job);
                 }
-                // The job oracle checks tickets.
                 let _how_it_ended = self.env().wait_ticket(&state);
                 due_ns = self.env().clock_ns();
             } else {

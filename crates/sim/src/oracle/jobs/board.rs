@@ -1,4 +1,4 @@
-//! The board as the job oracle sees it: findable and claimable jobs, since when, and picks.
+//! The board as the job oracle sees it.
 
 use pipeline_exec::policy::JobHandle;
 
@@ -40,8 +40,8 @@ impl JobOracle {
         self.find(job).is_ok_and(|record| record.keyed < since)
     }
 
-    /// `actor` removed the job of `key` from one of the board's orders. Slots may be claimable
-    /// again, but not throughout.
+    /// `actor` removed the job of `key` from one of the board's orders. Its slots were not
+    /// claimable throughout.
     pub(crate) fn taken_off(
         &mut self,
         hub: &Hub,
@@ -95,8 +95,8 @@ impl JobOracle {
 
     /// A job that has stood on the board since before `boundary`, arrived since a worker `looked`
     /// there, and satisfies `may_be_gone_into`. It has arrived if its submitter put it there and
-    /// the submission returned by `boundary`, or if an arrival was counted since it was put there.
-    /// A worker that puts it there counts its arrival later.
+    /// the submission returned by `boundary`, or if an arrival was counted since. A worker that
+    /// puts it there counts its arrival later.
     pub(crate) fn awaited_young(
         &self,
         boundary: Moment,
@@ -120,8 +120,8 @@ impl JobOracle {
         self.jobs.iter().find(awaits).map(|record| record.job)
     }
 
-    /// Whether slots of `job` were claimable throughout since before step `since`: no stage has
-    /// started since, and some slots are unclaimed.
+    /// Whether no stage of `job` has started since before step `since`, and some slots are
+    /// unclaimed.
     pub(crate) fn could_claim_since(&self, hub: &Hub, job: JobHandle, since: u64) -> bool {
         let claims_are_left = |body: &SimBody| body.state().claims().unclaimed_slots(&Glass) > 0;
         !hub.is_closed(job)
@@ -148,7 +148,7 @@ impl JobOracle {
             return Ok(());
         }
         self.find_mut(job)?.admitted = Some((step, actor));
-        // A one-slot job out of its queue is about to be claimed by the actor that took it.
+        // The actor that took a one-slot job out of its queue is about to claim it.
         let appended = self.find(job)?.appended;
         let body = hub.peek(job);
         let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));
@@ -176,8 +176,7 @@ impl JobOracle {
         Ok(())
     }
 
-    /// A worker's first claim after a search for the heaviest job: nothing heavier was available
-    /// throughout.
+    /// Checks that nothing heavier was available throughout the search for the heaviest job.
     pub(super) fn compare_pick(
         &mut self,
         hub: &Hub,

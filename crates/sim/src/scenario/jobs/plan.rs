@@ -1,6 +1,6 @@
 //! The jobs of a run, drawn from its seed, and their stages.
 //!
-//! A stage counts its own slots beside the oracle: `finish` must find that each ran once.
+//! A stage counts its own slots: `finish` must find that each ran once.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ enum Behaviour {
     Asks,
     Fails,
     Panics,
-    /// Runs the stage's nested job with this number and waits for it. Each slot has its own.
+    /// Each slot has its own nested job, with this number.
     Nests(usize),
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Inner {
     stage: Arc<PlannedStage>,
 }
 
-/// Nesting depth of jobs, at most.
+/// Nesting depth of jobs.
 const DEPTH_MAX: usize = 3;
 
 impl Plan {
@@ -308,7 +308,7 @@ mod tests {
             ..Jobs::default()
         };
         let (plan, mut dice) = (Plan::default(), Dice::new(NEST ^ PLAN));
-        // `Plan::graph` draws these before its stage: its shape and the number of stages.
+        // `Plan::graph` draws these before its stage.
         let _shape_and_stages = (dice.below(4), dice.below(1));
         let slots = dice.below(jobs.slots as usize + 1);
         let stage = plan.planned(&mut dice, String::new(), slots, &jobs, 0);

@@ -1,4 +1,4 @@
-//! A run of submitted jobs: its actors, how the owner ends it, and its outcome.
+//! A run of submitted jobs: its actors, end and outcome.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -47,8 +47,7 @@ impl From<JobSpec> for Handed {
 }
 
 impl Submitted {
-    /// Runs them on an executor of `config`. `complaint` is called at the end for the faults that
-    /// stages found.
+    /// Runs on an executor of `config`. `complaint` returns the faults that stages found.
     pub(crate) fn run(
         self,
         simulation: &Simulation,
@@ -175,7 +174,7 @@ pub(in crate::scenario) fn conclude(
     })
 }
 
-/// The runner of the executor below, as in the threaded executor.
+/// The runner of the executor below, as on threads.
 pub(in crate::scenario) fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
     let worker = cx.worker_id();
     hub.look_began(worker);
@@ -231,7 +230,7 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
     }
 }
 
-/// The owner ends the executor as the threaded `drain` and `shutdown` do.
+/// Ends the executor as the threaded `drain` and `shutdown` do.
 pub(in crate::scenario) fn end(
     ports: &SimPorts<'_, Look>,
     hub: &Hub,
@@ -287,7 +286,7 @@ pub(in crate::scenario) fn end(
     env.end_spares();
 }
 
-/// A ticket says that its job was returned if and only if it was, by the shutdown or at the door.
+/// A ticket says that its job was returned if and only if it was.
 fn judge_handed_back(hub: &Hub, came_back: &[usize]) -> Result<(), Violation> {
     let mut said = hub.oracle.borrow().handed_back();
     let mut came_back = came_back.to_vec();

@@ -1,5 +1,4 @@
-//! A submitter hands its jobs over, waits for their tickets, and compares them with the oracle's
-//! books.
+//! A submitter hands over jobs and compares their tickets with the oracle's books.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -68,7 +67,7 @@ impl Submitter<'_, '_> {
         }
     }
 
-    /// Submits with a few tries. `None` if the job was refused.
+    /// Submits with a few tries. Returns `None` if the job was refused.
     pub(in crate::scenario) fn submit(&self, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
         let me = self.ports.handle.actor();
         for _ in 0..TRIES {
@@ -122,7 +121,7 @@ impl Submitter<'_, '_> {
         }
     }
 
-    /// Waits for the ticket, which must agree with the oracle. Returns whether the job completed.
+    /// The ticket must agree with the oracle. Returns whether the job completed.
     fn wait(&self, state: &SimState, job: JobHandle) -> bool {
         let end = self.env().wait_ticket(state);
         let told = end.as_ref().err().map(|error| error.kind);

@@ -33,11 +33,11 @@
 //!                    and one is enough for its  work
 //! ```
 //!
-//! Other short jobs stand in *line* behind the short jobs in flight and the young heavy jobs. All
-//! workers serve the line, or only the main ones while a heavy job is young. Young jobs receive 17
-//! of 20 parts of their time, less a visit at the beginning and the end. A job of four quanta or
-//! more grows old; then all old jobs receive as much as it does, and a stay more before and behind
-//! it.
+//! Other short jobs stand in *line* behind the work of the short jobs in flight and the youth of
+//! the young heavy jobs. All workers serve the line, or only the main ones while a heavy job is
+//! young. Young jobs receive 17 of 20 parts of their time, less a visit at the beginning and the
+//! end. A job of four quanta or more grows old; then all old jobs receive as much as it does, and a
+//! stay more before and behind it.
 //!
 //! A load that breaks a tighter bound's conditions has the looser bound.
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A distribution of durations, in nanoseconds of virtual time.
+/// A distribution of durations, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
     /// Number of durations.
@@ -18,7 +18,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of these durations; a percentile is one of them.
+    /// Makes the distribution; a percentile is one of the durations.
     #[must_use]
     pub fn of(mut times_ns: Vec<u64>) -> Self {
         times_ns.sort_unstable();
@@ -36,7 +36,7 @@ impl Latency {
     }
 }
 
-/// The figures of a run of a [`Traffic`](crate::Traffic), in nanoseconds of virtual time.
+/// The figures of a [`Traffic`](crate::Traffic) run, in nanoseconds of virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Short jobs, from due time to end.
@@ -53,7 +53,7 @@ pub struct Figures {
     pub heavy_wait_ns: u64,
     /// The same of a middle job.
     pub middle_wait_ns: u64,
-    /// The same of a heavy or middle job that had been served before.
+    /// The same of a heavy or middle job served before.
     pub wait_again_ns: u64,
     /// Cancelled jobs, from the cancel to the end.
     pub stop: Latency,

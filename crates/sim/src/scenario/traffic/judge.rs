@@ -91,8 +91,7 @@ impl Traffic {
     /// The least part of all workers' time for heavy and middle jobs, if `old` are old.
     fn least_share(&self, workers: usize, old: u64) -> f64 {
         let of_old = OLD_PARTS as f64 / PARTS as f64;
-        // Reserve takes the heaviest old job; old short jobs share the main workers' part. A single
-        // worker has both roles.
+        // Reserve takes the heaviest old job; old short jobs share the main workers' part.
         let reserve = if workers == 1 {
             of_old
         } else {
@@ -203,7 +202,6 @@ mod tests {
         verdict.map_err(|violation| violation.oracle)
     }
 
-    /// More short jobs than there is time for, beside jobs that are heavy or not.
     fn flood(heavy_slots: u32) -> Traffic {
         Traffic {
             shorts: 100,

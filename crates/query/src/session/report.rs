@@ -1,4 +1,4 @@
-//! A query's rows and its run's report.
+//! A query's rows and report.
 
 use std::fmt;
 use std::sync::Arc;

@@ -7,7 +7,6 @@ use columnar::{MorselReader, ReadError};
 pub(super) struct ReadyColumns {
     /// By column, ascending.
     columns: Vec<(usize, ArrayRef)>,
-    /// Bytes of the columns, if only this reader has them.
     bytes: usize,
 }
 

@@ -15,7 +15,7 @@ use super::value;
 /// Why a field does not fit its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueFault {
-    /// The value is newer than type inference: the file changed with equal length and time.
+    /// The file changed after type inference, with equal length and time.
     DoesNotFit,
     /// A text in another encoding, for example Latin-1.
     NotUtf8,
@@ -122,7 +122,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Appends NULL or the parsed value; returns false if parsing fails.
+/// Returns false if the value cannot be parsed.
 fn append<T>(
     missing: bool,
     parse: impl Fn(&[u8]) -> Option<T>,

@@ -1,8 +1,7 @@
 //! Infers a column's type from all its values.
 //!
 //! The survey covers the whole file before the first row is read, so an odd value widens the type
-//! and never becomes NULL. [`ColumnFacts`] are one piece's facts of a column and merge in any
-//! order.
+//! and never becomes NULL. [`ColumnFacts`] of pieces merge in any order.
 //!
 //! [`csv`](crate::source::csv) has the table of types.
 
@@ -13,7 +12,6 @@ use super::value::{Shape, integer};
 
 /// Digits after the point of an exact column; with more, the column is a double.
 const EXACT_SCALE_MAX: u32 = 9;
-/// Digits of a `Decimal128`.
 const DECIMAL_DIGITS_MAX: u32 = 38;
 
 /// Facts about a column from some of its values.
@@ -28,7 +26,6 @@ pub(crate) struct ColumnFacts {
     local_timestamps: bool,
     zoned_timestamps: bool,
     texts: bool,
-    /// Set by an integer beyond 64 bits.
     long_integers: bool,
     digits_max: u32,
     scale_max: u32,

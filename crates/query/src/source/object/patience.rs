@@ -1,4 +1,4 @@
-//! Limits of waits for a store and of retries.
+//! Limits of waits for a store.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Patience {
     /// The longest wait for a connection, an answer, or its next part.
     pub silence: Duration,
-    /// Retries of a request after passing failures.
+    /// Retries of a request after transient failures.
     pub retries: usize,
     /// No retry begins after this time.
     pub retry_for: Duration,

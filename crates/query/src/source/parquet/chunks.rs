@@ -13,8 +13,8 @@ use bytes::Bytes;
 use bytes::buf::{Buf, Reader};
 use columnar::Fetched;
 
-/// The ranges of the columns `projection` in a row group, or in `rows` of it: ascending, disjoint,
-/// and within `len` bytes. Other ranges mean a damaged file.
+/// Ascending, disjoint ranges of the columns `projection` in a row group, or in `rows` of it.
+/// Ranges beyond `len` bytes mean a damaged file.
 pub(super) fn ranges(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
@@ -52,7 +52,7 @@ pub(super) fn ranges(
     Ok(merged(ranges))
 }
 
-/// The dictionary of a column chunk that begins at `start`, and the pages with some of `rows`.
+/// Returns the dictionary, and the pages with some of `rows`.
 fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Vec<Range<u64>>, String> {
     let damaged = |_| "the file is damaged: its page index has negative numbers".to_owned();
     let mut ranges = Vec::with_capacity(2);
@@ -75,7 +75,7 @@ fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Ve
     Ok(ranges)
 }
 
-/// The same bytes in ascending ranges, with touching ranges joined.
+/// Sorts the ranges and joins those that touch.
 fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -94,8 +94,8 @@ pub(super) fn bytes_of(ranges: &[Range<u64>]) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Bytes that decoding `rows` rows of a column allocates: values, NULLs, decompressed pages.
-/// Without sizes in the footer it is an upper estimate.
+/// Bytes that decoding `rows` rows of a column allocates; an upper estimate if the footer has no
+/// sizes.
 pub(super) fn bytes_to_read(
     metadata: &ArrowReaderMetadata,
     row_group: usize,

@@ -1,7 +1,7 @@
 //! Turns panics of the Parquet reader on damaged bytes into errors.
 //!
-//! The panic is caught at the reader's call, so workers and executor never see it. Rust's panic
-//! hook still prints a message; a program's own hook can ask [`is_reading_damaged`] to avoid that.
+//! Workers and executor never see such a panic. Rust's panic hook still prints a message; a
+//! program's own hook can ask [`is_reading_damaged`] to avoid that.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -16,11 +16,10 @@ use crate::source::byte_source::ByteSource;
 use crate::source::opening::OpeningReads;
 
 const MARK: &[u8; 4] = b"PAR1";
-/// Bytes of the footer's length and the mark at the file's end.
+/// Bytes of the footer's length and the mark.
 const TAIL_BYTES: u64 = 8;
-/// Bytes of the first read, at the file's end: enough for most footers and page indexes.
+/// Bytes of the first read, at the file's end; most files need no second.
 const FIRST_READ_BYTES: u64 = 64 << 10;
-/// Bytes of the smallest page header.
 const PAGE_HEADER_BYTES_MIN: u64 = 8;
 
 /// Reads the footer and any page index; strings become `Utf8View`.
@@ -53,7 +52,7 @@ pub(super) fn load<R: OpeningReads>(
     .map_err(fail)
 }
 
-/// Decodes the footer, which ends with `tail`, after reading the rest of it.
+/// `tail` is the end of the footer.
 fn decode<R: OpeningReads>(
     source: &dyn ByteSource,
     reads: &R,
@@ -92,7 +91,7 @@ fn decode<R: OpeningReads>(
     }
 }
 
-/// Checks the marks at both ends, to tell a truncated file from another format.
+/// Tells a truncated file from another format.
 fn check_ends(len: u64, head: &[u8], tail: &[u8]) -> Result<(), &'static str> {
     if head == b"PARE" {
         return Err("the Parquet file is encrypted");
@@ -116,7 +115,6 @@ fn check_ends(len: u64, head: &[u8], tail: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Offset where the last column chunk ends.
 fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
     let groups = metadata.metadata().row_groups().iter();
     let ends = groups.flat_map(|group| group.columns()).map(|column| {
@@ -151,7 +149,6 @@ fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Turns strings into `Utf8View`.
 fn with_views(metadata: ParquetMetaData) -> ParquetResult<ArrowReaderMetadata> {
     let metadata = Arc::new(metadata);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), ArrowReaderOptions::new())?;

@@ -1,6 +1,6 @@
 //! Turns generated rows into columns, only those that are read.
 //!
-//! One table for each TPC-H table: names, types, and how a row gives a value.
+//! Each TPC-H table has a list of names, types, and how a row gives a value.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tpchgen::dates::TPCHDate;
 use tpchgen::decimal::TPCHDecimal;
 use tpchgen::generators::{Customer, LineItem, Order};
 
-/// A column of a generated table, never with NULLs.
+/// A generated column, never with NULLs.
 #[derive(Debug)]
 pub(super) struct Column {
     name: &'static str,

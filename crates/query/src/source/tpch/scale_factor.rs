@@ -43,7 +43,7 @@ impl FromStr for ScaleFactor {
     }
 }
 
-/// A scale factor that is not a number or is out of range.
+/// An invalid scale factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScaleFactorError(String);
 

@@ -20,7 +20,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Reads the head of the answer to a request for `asked`, or for the whole object.
+    /// Reads the answer to a request for `asked`, or for the whole object.
     ///
     /// # Errors
     ///
@@ -131,7 +131,6 @@ mod tests {
         let head = head(206, &[("content-range", "bytes 2-4/10")]);
         let answer = read(Some(2..5), &head).unwrap();
         assert_eq!((answer.range, answer.meta.size), (2..5, 10));
-        // A range beyond the object ends at its end.
         let end = self::head(206, &[("content-range", "bytes 8-9/10")]);
         assert_eq!(read(Some(8..12), &end).unwrap().range, 8..10);
     }

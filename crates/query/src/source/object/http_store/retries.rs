@@ -1,4 +1,4 @@
-//! The number of a request's retries and the pauses between them.
+//! Retries of a request and the pauses between them.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -31,7 +31,7 @@ impl Retries {
         }
     }
 
-    /// The pause before the next retry; `None` if the retries or their time are used up.
+    /// The pause before the next retry; `None` after the last.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         if self.made >= self.patience.retries || self.started.elapsed() > self.patience.retry_for {
             return None;
@@ -51,10 +51,8 @@ impl fmt::Display for Retries {
     }
 }
 
-/// The pause after `pause`, by a random number.
 fn jittered(pause: Duration, drawn: u64) -> Duration {
     let span = (2 * pause).saturating_sub(FIRST);
-    // 32 random bits as a fraction of one.
     let part = (drawn >> 32) as f64 / f64::from(u32::MAX);
     (FIRST + span.mul_f64(part)).min(LONGEST)
 }

@@ -1,4 +1,4 @@
-//! What a query gave, and what it took.
+//! A query's rows and report.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use columnar::MemoryPool;
 use crate::result::QueryResult;
 use crate::statistics::JobStatistics;
 
-/// The rows of a query, and a report of its run.
+/// A query's rows and a report of its run.
 ///
-/// As text it is the report: what each worker did, and how much memory was in use.
+/// Its text is the report: each worker's work and the memory used.
 #[derive(Debug)]
 pub struct QueryReport {
     /// The rows.
     pub rows: QueryResult,
-    /// What each worker did.
+    /// Each worker's work.
     pub statistics: JobStatistics,
-    /// The same for generating the table, if this query was the first to read it.
+    /// Each worker's work for generating the table, if this query read it first.
     pub generated: Option<JobStatistics>,
-    /// The memory limit with its peak, if there was a limit.
+    /// The memory limit and its peak, if there was a limit.
     pub memory: Option<Arc<MemoryPool>>,
 }
 

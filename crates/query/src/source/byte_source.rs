@@ -1,7 +1,6 @@
 //! Sources of a table's bytes: files, objects, memory.
 //!
-//! Reads wait, so no CPU worker reads: the caller that opens a table does, and the mixed pool
-//! fetches morsels.
+//! Reads wait, so no CPU worker reads: the caller that opens a table and the mixed pool do.
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata};
@@ -69,13 +68,12 @@ pub(crate) async fn fetch_async(
 /// A local file, reopened for each read.
 #[derive(Debug)]
 pub struct LocalFile {
-    /// The path as given.
     origin: String,
     path: Box<Path>,
     version: Version,
 }
 
-/// Length and last write time, which show a change of the file.
+/// Length and last write time, which show a change.
 #[derive(Debug, PartialEq, Eq)]
 struct Version(u64, Option<SystemTime>);
 
@@ -137,7 +135,7 @@ impl ByteSource for LocalFile {
         let mut read = Vec::with_capacity(ranges.len());
         for range in ranges {
             let len = range.end.saturating_sub(range.start);
-            // The length is at most the file's.
+            // A range is at most as long as the file.
             let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
             file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
             let got = (&mut file).take(len).read_to_end(&mut bytes).map_err(failed)?;

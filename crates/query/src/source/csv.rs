@@ -41,7 +41,7 @@ use crate::work::Work;
 /// Bytes read ahead of the survey.
 const READ_AHEAD_BYTES: usize = 16 * PIECE_BYTES;
 
-/// A CSV file with a header, its types inferred from every value.
+/// A CSV file with a header and inferred types.
 #[derive(Debug)]
 pub struct CsvTable {
     name: String,
@@ -65,7 +65,7 @@ impl CsvTable {
     ///
     /// # Errors
     ///
-    /// [`QueryError::Read`] with path and line for an unreadable file, two columns of one name, a
+    /// [`QueryError::Read`] with path and line for an unreadable file, a repeated column name, a
     /// record whose field count differs from the header's, and broken quotes; why `work` stops.
     pub fn open(name: &str, path: impl AsRef<Path>, work: &Work) -> Result<Self, QueryError> {
         Self::of(name, LocalFile::shared(path.as_ref())?, &Opening::of(work)?)
@@ -246,15 +246,14 @@ struct PieceSurvey {
     lines: u64,
 }
 
-/// A record that cannot be read; `line` counts from 0 at the piece's start.
+/// `line` counts from 0 at the piece's start.
 #[derive(Debug)]
 struct PieceFault {
     line: u64,
     message: String,
 }
 
-/// Surveys every value, a slot per piece. Each piece keeps its own fault, so the error is the first
-/// faulty line's in any slot order; facts merge in any order.
+/// Each piece keeps its fault, so the error is the first faulty line's in any slot order.
 #[derive(Debug)]
 struct Survey {
     header: Header,
@@ -383,10 +382,9 @@ impl Stage for Look {
     }
 }
 
-/// A value and the line where it starts, from 0 at the piece's start.
+/// The line counts from 0 at the piece's start.
 type OnLine<T> = (u64, T);
 
-/// The rows of a piece, with as many fields as the header.
 struct Records<'a> {
     reader: RecordReader<'a>,
     fields: Vec<Field<'a>>,
@@ -410,7 +408,7 @@ impl<'a> Records<'a> {
                 Ok(Some(found)) => found,
                 Err(fault) => return Err((line, describe(fault).to_owned())),
             };
-            // An empty line is a NULL in a file of one column; other files skip it.
+            // A file of one column has NULLs as empty lines; others skip them.
             let blank = found == 1 && self.fields[0].raw.is_empty() && !self.fields[0].quoted;
             if blank && self.width > 1 {
                 continue;

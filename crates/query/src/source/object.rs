@@ -6,10 +6,8 @@
 //!   any other store, given by hand    ──► dyn ObjectStore ┘
 //! ```
 //!
-//! Only the mixed pool sends requests to stores: when a table opens, and ahead of a query. Near
-//! ranges of a morsel become one request; requests for the others run at once.
-//!
-//! An open object that changes is an error if the store tags versions.
+//! Only the mixed pool sends requests to stores. Near ranges of a morsel become one request, and
+//! its requests run at once. An open object that changes is an error if the store tags versions.
 
 mod http_client;
 mod http_store;
@@ -38,13 +36,13 @@ use super::parquet::ParquetTable;
 use crate::error::QueryError;
 use crate::work::Work;
 
-/// Bytes at most of a gap that is read with the ranges around it; a request costs more.
+/// Bytes of the longest gap that is read; a request costs more.
 const GAP_BYTES: u64 = 32 << 10;
 /// Requests at most that `coalesce_ranges` makes at once.
 const PARALLEL_MAX: usize = 10;
 
-/// Opens `url`, of scheme `file` or `http`, as the table `name`: a Parquet or CSV object, or by
-/// `file://` a folder of Parquet files. [`open`](super::open) tells how the format is found.
+/// Opens `url`, of scheme `file` or `http`, as the table `name`: a Parquet or CSV object,
+/// recognised as by [`open`](super::open), or by `file://` a folder of Parquet files.
 ///
 /// ```
 /// use query::pipeline_exec::PipelineExecutor;
@@ -152,7 +150,7 @@ pub fn open_object(
     open_source(name, Arc::new(object), extension, &opening)
 }
 
-/// A folder's sorted data files: their names in errors and their locations.
+/// Returns the sorted data files, each as its name in errors and its location.
 fn folder(
     url: &str,
     store: &Arc<dyn ObjectStore>,
@@ -199,14 +197,11 @@ pub(crate) struct ObjectBytes {
     store: Arc<dyn ObjectStore>,
     location: Location,
     bytes: u64,
-    /// The store's tag of this version, if any.
     tag: Option<String>,
-    /// The pool that sends the store's requests.
     mixed: MixedPool,
 }
 
 impl ObjectBytes {
-    /// Asks the store for the object's length.
     fn open(
         origin: String,
         store: &Arc<dyn ObjectStore>,
@@ -312,7 +307,6 @@ impl fmt::Debug for ObjectBytes {
     }
 }
 
-/// The text of a store's failure, with causes it does not repeat.
 fn said(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

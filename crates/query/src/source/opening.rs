@@ -1,7 +1,7 @@
-//! Reads of a table that is being opened.
+//! Reads of a table while it opens.
 //!
-//! A store may be slow to answer, so a cancel or a deadline ends each wait for it. A read that
-//! blocks the thread, of a file, returns first.
+//! A cancellation or a deadline ends each wait for a slow store. A blocking read of a file returns
+//! first.
 
 use std::future::Future;
 use std::ops::Range;
@@ -14,21 +14,21 @@ use crate::error::QueryError;
 use crate::stop::Stop;
 use crate::work::Work;
 
-/// How a table that is being opened reads its sources.
+/// How an opening table reads its sources.
 pub(crate) trait OpeningReads {
     type Error: From<ReadError>;
 
     /// Reads `ranges`, each below the length of `source`.
     fn read(&self, source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Self::Error>;
 
-    /// One range, below the length.
+    /// Reads one range, below the length.
     fn read_one(&self, source: &dyn ByteSource, range: Range<u64>) -> Result<Bytes, Self::Error> {
         let mut read = self.read(source, std::slice::from_ref(&range))?;
         Ok(read.pop().unwrap_or_default())
     }
 }
 
-/// Reads that nothing stops.
+/// Reads without a stop.
 pub(crate) struct Unstopped;
 
 impl OpeningReads for Unstopped {
@@ -39,7 +39,7 @@ impl OpeningReads for Unstopped {
     }
 }
 
-/// A table that is being opened until its work is stopped.
+/// An opening table, until its work stops.
 pub(crate) struct Opening<'a> {
     pub(crate) work: &'a Work,
     stop: Stop,
@@ -48,17 +48,17 @@ pub(crate) struct Opening<'a> {
 impl<'a> Opening<'a> {
     /// # Errors
     ///
-    /// Why the work is stopped already.
+    /// Why the work has already stopped.
     pub(crate) fn of(work: &'a Work) -> Result<Self, QueryError> {
         let stop = work.arm_stop()?;
         Ok(Self { work, stop })
     }
 
-    /// Waits for a store's answer on this thread.
+    /// Waits on this thread for a store's answer.
     ///
     /// # Errors
     ///
-    /// Why the work is stopped, or why this thread must not wait.
+    /// Why the work stops, or why this thread must not wait.
     pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> Result<T, QueryError> {
         self.work.block_on(self.stop.unless_stopped(answer))
     }

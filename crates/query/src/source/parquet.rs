@@ -5,11 +5,11 @@
 //!                                                              b.parquet  rg 0 ┊ rg 0 ┊ rg 0   (long, with a page index)
 //! ```
 //!
-//! A morsel is a row group. A group of more than two morsels' rows is cut into ranges if the file
-//! has a page index. The columns' bytes are fetched together, and each column is decoded on first
-//! use. The row group's statistics are its zone map.
+//! A morsel is a row group, or a range of a large group if the file has a page index. The columns'
+//! bytes are fetched together, and each column is decoded on first use. The row group's statistics
+//! are its zone map.
 //!
-//! Strings are `Utf8View` and share the pages' bytes. Nothing is cached between morsels.
+//! Strings are `Utf8View` and share the pages' bytes.
 
 mod chunks;
 mod damage;
@@ -41,7 +41,7 @@ use super::opening::{OpeningReads, Unstopped};
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
 /// Ranges of a row group at most; groups of more than 5 · 10⁸ rows get longer ranges.
 const RANGES_MAX: usize = 4_096;
-/// Rows decoded at once. The footer's row count sizes the allocation, so it needs a bound.
+/// Rows decoded at once, bounded since the footer's count sizes the allocation.
 const BATCH_ROWS: usize = 1 << 20;
 
 /// A Parquet file or a folder of files with the same columns.
@@ -57,11 +57,11 @@ pub struct ParquetTable {
 struct ParquetFile {
     source: SharedSource,
     metadata: ArrowReaderMetadata,
-    /// By column, computed for the first plan; `None` without statistics.
+    /// `None` for a column without statistics.
     bounds: Vec<OnceLock<Option<Bounds>>>,
 }
 
-/// Statistics of a column, one value per row group.
+/// One value per row group.
 #[derive(Debug)]
 struct Bounds {
     min: ArrayRef,
@@ -92,8 +92,7 @@ impl ParquetTable {
     /// # Errors
     ///
     /// [`ReadError`] with the path of a file that is unreadable, not Parquet, cut short, or has
-    /// other columns than the first; with the path of a folder that has no Parquet files or has
-    /// subfolders.
+    /// other columns than the first, or of a folder without Parquet files or with subfolders.
     pub fn open(name: &str, path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let paths = if path.is_dir() {
@@ -164,7 +163,7 @@ impl TableSource for ParquetTable {
         let Morsel { file, row_group, .. } = self.morsels[morsel];
         let file = &self.files[file];
         let Some(bounds) = file.bounds[column].get_or_init(|| {
-            // Plans work without unreadable bounds.
+            // A plan works without unreadable bounds.
             guarded(|| Ok(file.bounds_of(column, &self.schema))).unwrap_or(None)
         }) else {
             return ColumnStatistics::unknown();
@@ -172,14 +171,14 @@ impl TableSource for ParquetTable {
         let value = |array: &ArrayRef| array.slice(row_group, 1);
         let statistics =
             ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
-        // The row group's count is exact for one of its ranges only if it is zero.
+        // Of a range, only a count of zero is certain.
         let Morsel { rows, whole, .. } = &self.morsels[morsel];
         let nulls = bounds
             .nulls
             .is_valid(row_group)
             .then(|| bounds.nulls.value(row_group))
             .and_then(|nulls| usize::try_from(nulls).ok())
-            // A damaged count exceeds the rows.
+            // More NULLs than rows are damage.
             .filter(|&nulls| nulls == 0 || (*whole && nulls <= rows.len()));
         match nulls {
             Some(nulls) => statistics.with_nulls(nulls),
@@ -311,7 +310,6 @@ impl ParquetFile {
         })
     }
 
-    /// As `ranges`, with errors that name the morsel.
     fn ranges_to_read(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, ReadError> {
         let ranges = self.ranges(morsel, projection);
         ranges.map_err(|message| morsel.located(self.error(message)))
@@ -351,7 +349,6 @@ impl ParquetFile {
         let groups = metadata.row_groups();
         let parquet_schema = self.metadata.parquet_schema();
         let name = schema.field(column).name();
-        // This lookup finds columns by name.
         if schema
             .fields()
             .iter()
@@ -465,7 +462,7 @@ impl ParquetReader<'_> {
     }
 }
 
-/// Whether the file's first bytes are Parquet's.
+/// Whether a file that begins with `head` is Parquet.
 pub(super) fn begins_like_parquet(head: &[u8]) -> bool {
     head == b"PAR1"
 }

@@ -1,18 +1,17 @@
-//! A morsel whose columns are arrays when it is opened: parsed CSV, generated rows.
+//! A morsel that opens with ready arrays: parsed CSV, generated rows.
 
 use arrow::array::{Array as _, ArrayRef};
 use columnar::{MorselReader, ReadError};
 
-/// Gives out the columns of a projection.
+/// Returns a projection's columns.
 pub(super) struct ReadyColumns {
     /// By column, ascending.
     columns: Vec<(usize, ArrayRef)>,
-    /// Bytes of the columns, if they were made for this reader.
     bytes: usize,
 }
 
 impl ReadyColumns {
-    /// The columns of `projection`, which ascends. The table keeps the arrays.
+    /// The columns of `projection`, in ascending order. The table keeps the arrays.
     pub(super) fn new(projection: &[usize], values: impl IntoIterator<Item = ArrayRef>) -> Self {
         Self {
             columns: projection.iter().copied().zip(values).collect(),
@@ -20,7 +19,7 @@ impl ReadyColumns {
         }
     }
 
-    /// The same for arrays that only this reader has.
+    /// As [`new`](Self::new), for arrays that only this reader has.
     pub(super) fn made(projection: &[usize], values: impl IntoIterator<Item = ArrayRef>) -> Self {
         let mut ready = Self::new(projection, values);
         ready.bytes = ready

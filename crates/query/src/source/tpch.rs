@@ -7,12 +7,12 @@
 //!                                            by whoever opens them, in any order, to the same values
 //! ```
 //!
-//! Opening a morsel generates it; [`TpchTable::load`] generates all in a job and keeps the columns
-//! a query reads. Prices, discounts, taxes and quantities are `Decimal128(15, 2)`, dates `Date32`,
-//! keys `Int64`, the rest `Utf8`.
+//! A morsel is generated when it opens; [`TpchTable::load`] generates the columns a query reads in
+//! a job and keeps them. Prices, discounts, taxes and quantities are `Decimal128(15, 2)`, dates
+//! `Date32`, keys `Int64`, the rest `Utf8`.
 //!
-//! Comments are cut from a 300 MiB pool. Making it takes seconds, so only queries that read
-//! comments do.
+//! Comments are cut from a 300 MiB pool, which takes seconds to make and only queries of comments
+//! need.
 
 mod columns;
 mod scale_factor;
@@ -60,7 +60,7 @@ impl TpchTableKind {
         }
     }
 
-    /// The generator's unit count: orders for line items, else rows.
+    /// The generator counts line items by orders.
     fn units(self, scale: ScaleFactor) -> i64 {
         match self {
             Self::Lineitem | Self::Orders => OrderGenerator::calculate_row_count(scale.get(), 1, 1),
@@ -68,7 +68,7 @@ impl TpchTableKind {
         }
     }
 
-    /// Units of a part, for about [`MORSEL_ROWS`] rows.
+    /// Units for about [`MORSEL_ROWS`] rows.
     fn units_per_part(self) -> i64 {
         let rows = i64::try_from(MORSEL_ROWS).expect("a morsel is small");
         match self {
@@ -133,7 +133,6 @@ impl TpchTable {
         self.kind.name().eq_ignore_ascii_case(name)
     }
 
-    /// The loaded columns, if they include `projection`.
     fn loaded_with(&self, projection: &[usize]) -> Option<&Loaded> {
         let loaded = self.loaded.get()?;
         let has = |column| loaded.projection.contains(column);
@@ -145,8 +144,8 @@ impl TpchTable {
             .get_or_init(|| rows_of_parts(self.kind, self.scale).into())
     }
 
-    /// Generates the columns `projection`, in ascending order, of the whole table and keeps them in
-    /// memory. A table loads once: later calls return `None`, the first what each worker did.
+    /// Generates the columns `projection`, in ascending order, and keeps them in memory. The first
+    /// call returns what each worker did, later calls `None`.
     ///
     /// # Errors
     ///
@@ -250,7 +249,6 @@ struct Generate {
 }
 
 impl Generate {
-    /// All parts, after every slot has run.
     fn parts(&self) -> Result<Vec<Vec<ArrayRef>>, StepError> {
         let parts = self.parts.iter().map(|part| part.get().cloned());
         Ok(parts.collect::<Option<_>>().ok_or("a part was not generated")?)
@@ -282,7 +280,6 @@ fn generate(
 ) -> Vec<ArrayRef> {
     let distributions = Distributions::static_default();
     let text = text_pool(kind, projection);
-    // The generator counts parts from 1.
     let number = |n: usize| i32::try_from(n).expect("the scale factor bounds the number of parts");
     let (part, parts) = (number(part + 1), number(parts));
     let mut columns = Columns::new(kind.columns(), projection);
@@ -317,8 +314,8 @@ fn generate(
     columns.finish()
 }
 
-/// The pool of comment text, a small one if no comment is read. Comments have their own random
-/// streams, so no other column changes.
+/// A small pool serves if no comment is read: comments have their own random streams, so no other
+/// column changes.
 fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     static SMALL: OnceLock<TextPool> = OnceLock::new();
     if projection
@@ -331,7 +328,7 @@ fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     }
 }
 
-/// The rows of each part. An order's line count comes from its own random stream.
+/// An order's line count comes from its own random stream.
 fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
     let units = kind.units(scale);
     if units == 0 {

@@ -1,4 +1,4 @@
-//! From the fields of a piece to Arrow arrays.
+//! Builds Arrow arrays from a piece's fields.
 
 use std::sync::Arc;
 
@@ -12,17 +12,16 @@ use super::infer::ColumnRule;
 use super::record::Field;
 use super::value;
 
-/// Why a field is no value of its column.
+/// Why a field does not fit its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueFault {
-    /// The value was not there when types were inferred: the file changed with its length and time
-    /// unchanged.
+    /// The file changed after type inference, with equal length and time.
     DoesNotFit,
-    /// A text that is not UTF-8, for example Latin-1.
+    /// A text in another encoding, for example Latin-1.
     NotUtf8,
 }
 
-/// Collects the values of one column.
+/// Collects one column's values.
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
     Boolean(BooleanBuilder),
@@ -35,10 +34,10 @@ pub(crate) enum ColumnBuilder {
     Text(StringBuilder, bool),
 }
 
-/// Bytes that a text is expected to have.
+/// Bytes expected of a text.
 const TEXT_BYTES: usize = 8;
 
-/// Bytes that a builder allocates for `rows` values, NULLs included, before the first.
+/// Bytes that a builder allocates up front for `rows` values, NULLs included.
 pub(crate) fn bytes_ahead(rule: &ColumnRule, rows: usize) -> usize {
     let value = match &rule.data_type {
         DataType::Boolean => 1,
@@ -51,7 +50,7 @@ pub(crate) fn bytes_ahead(rule: &ColumnRule, rows: usize) -> usize {
 impl ColumnBuilder {
     /// # Panics
     ///
-    /// The rule's type is none that inference gives.
+    /// When inference never gives the rule's type.
     pub(crate) fn new(rule: &ColumnRule, rows: usize) -> Self {
         let data_type = &rule.data_type;
         match data_type {
@@ -123,7 +122,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Appends NULL or the parsed value; false if it cannot be parsed.
+/// Returns false if the value cannot be parsed.
 fn append<T>(
     missing: bool,
     parse: impl Fn(&[u8]) -> Option<T>,

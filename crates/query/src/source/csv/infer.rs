@@ -1,22 +1,20 @@
-//! The type of a column, from all its values.
+//! Infers a column's type from all its values.
 //!
-//! The whole file is surveyed before the first row is read, so a value that does not fit makes the
-//! type wider and never becomes NULL. [`ColumnFacts`] is what one piece says of a column. Facts
-//! merge in any order.
+//! The survey covers the whole file before the first row is read, so an odd value widens the type
+//! and never becomes NULL. [`ColumnFacts`] of pieces merge in any order.
 //!
-//! The table of types is in [`csv`](crate::source::csv).
+//! [`csv`](crate::source::csv) has the table of types.
 
 use arrow::datatypes::{DataType, TimeUnit};
 
 use super::record::Field;
 use super::value::{Shape, integer};
 
-/// Digits after the decimal point of an exact column at most; with more, the column is a double.
+/// Digits after the point of an exact column; with more, the column is a double.
 const EXACT_SCALE_MAX: u32 = 9;
-/// Digits of a `Decimal128`.
 const DECIMAL_DIGITS_MAX: u32 = 38;
 
-/// What some of its values say about a column.
+/// Facts about a column from some of its values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ColumnFacts {
     booleans: bool,
@@ -28,13 +26,12 @@ pub(crate) struct ColumnFacts {
     local_timestamps: bool,
     zoned_timestamps: bool,
     texts: bool,
-    /// An integer that does not fit 64 bits.
     long_integers: bool,
     digits_max: u32,
     scale_max: u32,
-    /// Values in quotes, the empty ones aside.
+    /// Set by a quoted value that is not empty.
     quoted: bool,
-    /// Values without quotes, NULLs aside.
+    /// Set by an unquoted value that is not NULL.
     bare: bool,
 }
 
@@ -88,7 +85,7 @@ impl ColumnFacts {
         self.bare |= other.bare;
     }
 
-    /// The type; `quotes_mean_text` unless the whole file is quoted.
+    /// `quotes_mean_text` is false if the whole file is quoted.
     fn data_type(&self, quotes_mean_text: bool) -> DataType {
         if self.texts || (self.quoted && !self.bare && quotes_mean_text) {
             return DataType::Utf8;
@@ -121,7 +118,7 @@ impl ColumnFacts {
                 true if self.digits_max <= DECIMAL_DIGITS_MAX => {
                     DataType::Decimal128(self.digits_max as u8, 0)
                 }
-                // An identifier of that length must not be rounded.
+                // Rounding would damage so long an identifier.
                 true => DataType::Utf8,
             };
         }
@@ -138,7 +135,7 @@ impl ColumnFacts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnRule {
     pub(crate) data_type: DataType,
-    /// A bare word for a missing value is NULL, not a text.
+    /// Whether a bare word for a missing value is NULL.
     pub(crate) words_are_null: bool,
 }
 
@@ -147,7 +144,7 @@ pub(crate) fn column_rules(facts: &[ColumnFacts]) -> Vec<ColumnRule> {
     let quotes_mean_text = facts.iter().any(|column| column.bare);
     let rule = |column: &ColumnFacts| {
         let data_type = column.data_type(quotes_mean_text);
-        // Whoever quotes every text means something else by a word without quotes.
+        // In a column that quotes every text, a bare word is not a text.
         let words_are_null = data_type != DataType::Utf8 || (column.quoted && !column.bare);
         ColumnRule {
             data_type,

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! One pass runs front to back, since every earlier quote decides whether a line break ends a
-//! record. Each piece is surveyed while the next is read. A block without quotes is cut at its last
-//! line break. Pieces depend only on the bytes, so results do not depend on the reading worker.
+//! record. Each piece is surveyed while the next is read. Pieces depend only on the bytes, so
+//! results do not depend on the reading worker.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -23,7 +23,7 @@ use crate::source::opening::{OpeningReads, Unstopped};
 pub(super) const PIECE_BYTES: usize = 1 << 20;
 /// Bytes of the longest record, so that an open quote does not swallow the file.
 const RECORD_BYTES_MAX: usize = 64 << 20;
-/// Columns of a file at most; a line of separators would have one per byte.
+/// Columns at most; a line of separators would have one per byte.
 const COLUMNS_MAX: usize = 100_000;
 
 /// A byte range of whole records.
@@ -62,7 +62,7 @@ impl Header {
         }
     }
 
-    /// The error for a file that changed after opening.
+    /// The file changed after opening.
     pub(crate) fn changed(&self) -> ReadError {
         ReadError::new(
             self.source.origin(),
@@ -145,15 +145,12 @@ pub(crate) fn describe(fault: RecordFault) -> &'static str {
     }
 }
 
-/// A buffer of the file that grows at its end and shrinks at its front.
 #[derive(Debug)]
 struct Blocks {
     source: SharedSource,
     buffer: Vec<u8>,
     ended: bool,
-    /// Offset of the buffer in the file.
     offset: u64,
-    /// The file's line where the buffer starts.
     line: u64,
 }
 
@@ -179,7 +176,6 @@ impl Blocks {
         std::mem::replace(&mut self.buffer, rest)
     }
 
-    /// Doubles the buffer for a longer record.
     fn grow<R: OpeningReads>(&mut self, reads: &R) -> Result<(), R::Error> {
         if self.buffer.len() > RECORD_BYTES_MAX {
             let message = format!(
@@ -255,7 +251,6 @@ impl Blocks {
         Ok(names)
     }
 
-    /// Takes the next piece off the front, `None` at the end.
     fn piece(&mut self, delimiter: u8, piece_bytes: usize) -> Result<Option<(Piece, Bytes)>, ReadError> {
         self.fill(piece_bytes, &Unstopped)?;
         if self.buffer.is_empty() {
@@ -297,7 +292,7 @@ impl Blocks {
         loop {
             match reader.next_record(&mut no_fields) {
                 Ok(None) => break,
-                // A record that touches the buffer's end may continue after it.
+                // A record at the buffer's end may continue after it.
                 Ok(Some(_)) if !self.ended && reader.position() == bytes.len() => break,
                 Ok(Some(_)) => whole = reader.position(),
                 Err(RecordFault::UnclosedQuote) if !self.ended => break,

@@ -1,8 +1,8 @@
 //! Cuts bytes into records and fields.
 //!
-//! A small RFC 4180 reader that returns slices of its input. Neither the `csv` crate nor
-//! `arrow-csv` tells whether a field was quoted. Quotes separate an empty field (NULL) from `""`
-//! (an empty text), and a missing `NA` from the country code `"NA"`.
+//! A small RFC 4180 reader that returns slices of its input. Unlike the `csv` crate and `arrow-csv`
+//! it tells whether a field was quoted: an empty field is NULL and `""` an empty text, `NA` is
+//! missing and `"NA"` a country code.
 //!
 //! ```text
 //!   7,"Smith, ""J""",,NA⏎
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! A record ends at LF, CR LF or CR outside quotes. A quote opens a quoted field only at the
-//! field's start (`5" pipe` is a bare field). The reader rejects an unclosed quote, and characters
-//! between a closing quote and the next separator.
+//! field's start (`5" pipe` is a bare field). The reader rejects an unclosed quote and characters
+//! after a closing quote.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,6 @@ pub(crate) struct Field<'a> {
     pub(crate) raw: &'a [u8],
     /// Whether the field was quoted.
     pub(crate) quoted: bool,
-    /// Whether `raw` has doubled quotes.
     doubled: bool,
 }
 
@@ -62,9 +61,7 @@ pub(crate) struct RecordReader<'a> {
     bytes: &'a [u8],
     delimiter: u8,
     at: usize,
-    /// Line breaks before `at`.
     lines: u64,
-    /// Fields of a record that are returned.
     fields_max: usize,
 }
 

@@ -1,14 +1,14 @@
 //! The shape and the values of one field.
 //!
-//! [`Shape::of`] sees only characters; [`infer`](super::infer) derives the column's type from its
-//! shapes. The parsers are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999` are text, since a
-//! number or a date would lose what the file says.
+//! [`Shape::of`] sees only characters; [`infer`](super::infer) derives the column's type. The
+//! parsers are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999` are text, since a number or a
+//! date would lose what the file says.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
 use super::record::Field;
 
-/// The characters of a field, as types need them.
+/// A field's characters, as types need them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Bare nothing or spaces.
@@ -74,7 +74,7 @@ pub(crate) fn is_missing(bytes: &[u8]) -> bool {
     matches!(bytes, b"NA" | b"N/A" | b"NULL" | b"null" | b"\\N")
 }
 
-/// Parses `true` and `false` as programs print them.
+/// `true` or `false` in any of three cases.
 pub(crate) fn boolean(bytes: &[u8]) -> Option<bool> {
     match bytes {
         b"true" | b"True" | b"TRUE" => Some(true),
@@ -143,7 +143,7 @@ pub(crate) fn timestamp(bytes: &[u8]) -> Option<i64> {
     local.checked_sub(offset_seconds.unwrap_or(0) * 1_000_000)
 }
 
-/// Digits before the point that every double range covers.
+/// Digits before the point that certainly fit a double.
 const FLOAT_DIGITS_MAX: u32 = f64::MAX_10_EXP as u32;
 
 fn number(bytes: &[u8]) -> Shape {

@@ -1,10 +1,7 @@
-//! The plain HTTP client of [`HttpStore`](super::http_store::HttpStore), with a limit for each
-//! wait.
+//! The plain HTTP client of [`HttpStore`](super::http_store::HttpStore).
 //!
-//! A client of hyper for near servers, without TLS, redirects or proxies. Connecting, the answer's
-//! head and each part of its body have a limit, so a silent server is an error, not a hang.
-//!
-//! The mixed pool polls its sockets and timers.
+//! A client of hyper for near servers, without TLS, redirects or proxies. Each wait has a limit, so
+//! a silent server is an error, not a hang. The mixed pool polls its sockets and timers.
 
 use std::error::Error;
 use std::fmt;

@@ -8,8 +8,8 @@
 //!                                                  server's tag says that it is still the same object
 //! ```
 //!
-//! The HTTP store of `object_store` brings TLS and a C library. This one has what tables need: GET
-//! and HEAD, ranges, conditions. Writing and listing return
+//! The HTTP store of `object_store` brings TLS and a C library. This one has GET and HEAD, ranges
+//! and conditions; writing and listing return
 //! [`NotImplemented`](object_store::Error::NotImplemented).
 
 mod answer;
@@ -44,7 +44,7 @@ use super::patience::Patience;
 /// The objects of one server.
 #[derive(Clone, Debug)]
 pub(super) struct HttpStore {
-    /// The server's URL; locations are paths below it.
+    /// Locations are paths below this URL.
     base: Url,
     client: PatientClient,
     patience: Patience,
@@ -69,7 +69,6 @@ impl HttpStore {
         url.as_str().parse().map_err(generic)
     }
 
-    /// Sends a request until an answer comes or the retries end.
     async fn request(
         &self,
         location: &Location,
@@ -170,16 +169,16 @@ impl HttpStore {
     }
 }
 
-/// The rest of an answer's body, which a new request continues after a broken connection.
+/// The rest of an answer's body; a new request continues it after a broken connection.
 struct Payload {
     store: HttpStore,
     location: Location,
     options: GetOptions,
-    /// The retries of the entire `get`, all pieces together.
+    /// All pieces of a `get` share these retries.
     retries: Retries,
     body: PatientBody,
     tag: Option<String>,
-    /// The object's bytes that have not arrived.
+    /// Bytes that have not arrived.
     rest: Range<u64>,
 }
 
@@ -191,7 +190,6 @@ impl Payload {
         .boxed()
     }
 
-    /// The next bytes, `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             match self.body.frame().await {
@@ -208,7 +206,6 @@ impl Payload {
         }
     }
 
-    /// Requests the rest of a broken body.
     async fn resume(&mut self, failure: Failure) -> Result<()> {
         let pause = if self.tag.is_some() && !self.rest.is_empty() {
             self.retries.pause()
@@ -259,14 +256,12 @@ fn request(uri: &Uri, options: &GetOptions) -> Result<Request<Empty<Bytes>>> {
     request.body(Empty::new()).map_err(generic)
 }
 
-/// Why a request has no valid answer.
 enum Reason {
     Status(StatusCode),
     Failure(Failure),
 }
 
 impl Reason {
-    /// Whether the same request may succeed later.
     fn may_pass(&self) -> bool {
         match self {
             Self::Status(status) => {
@@ -278,7 +273,6 @@ impl Reason {
     }
 }
 
-/// The store's error for an abandoned request.
 fn refused(location: &Location, request: String, reason: Reason) -> StoreError {
     let status = match reason {
         Reason::Failure(failure) => return generic(Refused { request, failure }),

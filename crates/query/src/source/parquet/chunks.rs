@@ -1,4 +1,4 @@
-//! The bytes of a morsel: their ranges in the file, and a reader over them.
+//! The byte ranges of a morsel, and a reader over them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use bytes::Bytes;
 use bytes::buf::{Buf, Reader};
 use columnar::Fetched;
 
-/// The ranges that a row group, or `rows` of it, has of the columns `projection`: ascending, apart,
-/// and inside a file of `len` bytes, or the file is damaged.
+/// Ascending, disjoint ranges of the columns `projection` in a row group, or in `rows` of it.
+/// Ranges beyond `len` bytes mean a damaged file.
 pub(super) fn ranges(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
@@ -52,7 +52,7 @@ pub(super) fn ranges(
     Ok(merged(ranges))
 }
 
-/// The dictionary of a column chunk that begins at `start`, and its pages that have some of `rows`.
+/// Returns the dictionary, and the pages with some of `rows`.
 fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Vec<Range<u64>>, String> {
     let damaged = |_| "the file is damaged: its page index has negative numbers".to_owned();
     let mut ranges = Vec::with_capacity(2);
@@ -75,7 +75,7 @@ fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Ve
     Ok(ranges)
 }
 
-/// The same bytes in ascending ranges; ranges that touch become one.
+/// Sorts the ranges and joins those that touch.
 fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -88,14 +88,14 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// The bytes of ranges.
+/// Total length of the ranges.
 pub(super) fn bytes_of(ranges: &[Range<u64>]) -> usize {
     let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Bytes that decoding `rows` rows of a column allocates: values, NULLs, decompressed pages. An
-/// upper estimate where the footer has no sizes.
+/// Bytes that decoding `rows` rows of a column allocates; an upper estimate if the footer has no
+/// sizes.
 pub(super) fn bytes_to_read(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
@@ -112,7 +112,7 @@ pub(super) fn bytes_to_read(
             continue;
         }
         let value = data_type.primitive_width().unwrap_or(size_of::<u128>());
-        // Decimals and short integers are read in their stored type, and then converted.
+        // Decimals and short integers are converted from their stored type.
         let stored = match chunk.column_type() {
             Type::INT32 if value != 4 => 4,
             Type::INT64 if value != 8 => 8,
@@ -133,7 +133,7 @@ pub(super) fn bytes_to_read(
     bytes
 }
 
-/// What was fetched of a file, for the decoder, without a copy.
+/// Fetched bytes of a file, for the decoder, without a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
     file_bytes: u64,

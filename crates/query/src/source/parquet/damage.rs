@@ -1,20 +1,18 @@
-//! Damaged files: the Parquet reader panics on some bytes that no writer writes, and here that
-//! becomes an error.
+//! Turns panics of the Parquet reader on damaged bytes into errors.
 //!
-//! A panic is caught where the reader is called, so workers and executor never see it. Rust's panic
-//! hook still prints a message. The hook belongs to the program: one that does not want the message
-//! asks [`is_reading_damaged`] in its hook.
+//! Workers and executor never see such a panic. Rust's panic hook still prints a message; a
+//! program's own hook can ask [`is_reading_damaged`] to avoid that.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// Calls of [`guarded`] that this thread is in, one inside another.
+    /// Nested calls of [`guarded`] on this thread.
     static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Whether a panic of this thread becomes a [`ReadError`](columnar::ReadError) of a damaged file.
+/// Whether a panic of this thread becomes a damaged file's [`ReadError`](columnar::ReadError).
 ///
 /// ```
 /// use query::source::is_reading_damaged;
@@ -30,16 +28,15 @@ pub fn is_reading_damaged() -> bool {
     GUARDS.get() > 0
 }
 
-/// Runs the reader; a panic of it is an error like any other.
+/// Runs the reader and returns its panic as an error.
 ///
-/// What the reader left half done goes with the error, so it is never used.
+/// The reader's half-done state is dropped with the error and never used.
 pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let _guard = Guard::new();
     let outcome = catch_unwind(AssertUnwindSafe(read));
     outcome.unwrap_or_else(|panic| Err(format!("the file is damaged: {}", message(panic.as_ref()))))
 }
 
-/// One call of [`guarded`].
 struct Guard;
 
 impl Guard {

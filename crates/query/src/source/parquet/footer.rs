@@ -1,4 +1,4 @@
-//! Opening a file: marks, footer, page index, and checks for damage.
+//! Opens a file: marks, footer, page index, checks for damage.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,14 +16,13 @@ use crate::source::byte_source::ByteSource;
 use crate::source::opening::OpeningReads;
 
 const MARK: &[u8; 4] = b"PAR1";
-/// The footer's length and the mark, which end a file.
+/// Bytes of the footer's length and the mark.
 const TAIL_BYTES: u64 = 8;
-/// Bytes of the first read, at the file's end: most footers with page indexes need no second.
+/// Bytes of the first read, at the file's end; most files need no second.
 const FIRST_READ_BYTES: u64 = 64 << 10;
-/// Bytes that the header of a page has at least.
 const PAGE_HEADER_BYTES_MIN: u64 = 8;
 
-/// Reads the footer and the page index, if there is one; strings become `Utf8View`.
+/// Reads the footer and any page index; strings become `Utf8View`.
 pub(super) fn load<R: OpeningReads>(
     source: &dyn ByteSource,
     reads: &R,
@@ -53,7 +52,7 @@ pub(super) fn load<R: OpeningReads>(
     .map_err(fail)
 }
 
-/// Decodes the footer, whose end is `tail`, and reads the rest of it.
+/// `tail` is the end of the footer.
 fn decode<R: OpeningReads>(
     source: &dyn ByteSource,
     reads: &R,
@@ -92,7 +91,7 @@ fn decode<R: OpeningReads>(
     }
 }
 
-/// Checks the marks at both ends, to tell a truncated file from one of another format.
+/// Tells a truncated file from another format.
 fn check_ends(len: u64, head: &[u8], tail: &[u8]) -> Result<(), &'static str> {
     if head == b"PARE" {
         return Err("the Parquet file is encrypted");
@@ -116,7 +115,6 @@ fn check_ends(len: u64, head: &[u8], tail: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Where the last column chunk ends.
 fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
     let groups = metadata.metadata().row_groups().iter();
     let ends = groups.flat_map(|group| group.columns()).map(|column| {
@@ -126,8 +124,7 @@ fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
     ends.max()
 }
 
-/// Refuses an impossible number of rows, since memory is allocated for it before the first value is
-/// read.
+/// Rejects an impossible row count, since it sizes memory before the first value is read.
 fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
     for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
         let claims = format!(
@@ -136,10 +133,10 @@ fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
         );
         let rows = u64::try_from(group.num_rows()).map_err(|_| claims.clone())?;
         for column in group.columns() {
-            // A row has at least one value in each column: a NULL or an empty list counts.
+            // Each column has a value per row; NULLs and empty lists count.
             let values = u64::try_from(column.num_values()).unwrap_or(0);
             let (_, bytes) = column.byte_range();
-            // The number of values of a page is one of 31 bits.
+            // A page's value count has 31 bits.
             let most = (bytes / PAGE_HEADER_BYTES_MIN + 1).saturating_mul(i32::MAX as u64);
             if rows > values.min(most) {
                 let name = column.column_path().string();
@@ -152,7 +149,6 @@ fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
     Ok(())
 }
 
-/// The same with strings as `Utf8View`.
 fn with_views(metadata: ParquetMetaData) -> ParquetResult<ArrowReaderMetadata> {
     let metadata = Arc::new(metadata);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), ArrowReaderOptions::new())?;

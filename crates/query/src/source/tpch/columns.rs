@@ -1,6 +1,6 @@
-//! From generated rows to columns, building only those that are read.
+//! Turns generated rows into columns, only those that are read.
 //!
-//! A table for each TPC-H table: names, types, and how a value is taken from a row.
+//! Each TPC-H table has a list of names, types, and how a row gives a value.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tpchgen::dates::TPCHDate;
 use tpchgen::decimal::TPCHDecimal;
 use tpchgen::generators::{Customer, LineItem, Order};
 
-/// A column of a generated table. None has a NULL.
+/// A generated column, never with NULLs.
 #[derive(Debug)]
 pub(super) struct Column {
     name: &'static str,
@@ -90,10 +90,10 @@ pub(super) const CUSTOMER: &[Column] = &[
     column("c_comment", Kind::Text),
 ];
 
-/// The columns of a projection while they grow.
+/// A projection's columns while they grow.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// Which column of the table, and its values so far.
+    /// Column number and values so far.
     builders: Vec<(usize, Builder)>,
 }
 
@@ -188,7 +188,7 @@ impl Columns {
                 1 => builder.key(row.l_partkey),
                 2 => builder.key(row.l_suppkey),
                 3 => builder.number(row.l_linenumber),
-                // The generator gives the quantity as a whole number.
+                // The generated quantity is a whole number.
                 4 => builder.decimal(TPCHDecimal::new(row.l_quantity * 100)),
                 5 => builder.decimal(row.l_extendedprice),
                 6 => builder.decimal(row.l_discount),

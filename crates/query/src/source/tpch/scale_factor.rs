@@ -1,23 +1,23 @@
-//! A scale factor that can be generated.
+//! The checked TPC-H scale factor.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How much TPC-H data: at 1, `lineitem` has 6,001,215 rows.
+/// TPC-H data size: at 1, `lineitem` has 6,001,215 rows.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct ScaleFactor(f64);
 
 impl ScaleFactor {
-    /// The smallest: 15 customers. With fewer, no customer orders.
+    /// The smallest factor: 15 customers. With fewer, no customer orders.
     pub const MIN: f64 = 0.0001;
-    /// The largest: 600 million line items, of which a column takes up to 10 GB.
+    /// The largest factor: 600 million line items, up to 10 GB per column.
     pub const MAX: f64 = 100.0;
 
     /// Checks the range.
     ///
     /// # Errors
     ///
-    /// `factor` is no number or outside [`MIN`](Self::MIN)`..=`[`MAX`](Self::MAX).
+    /// `factor` is not a number or is outside [`MIN`](Self::MIN)`..=`[`MAX`](Self::MAX).
     pub fn new(factor: f64) -> Result<Self, ScaleFactorError> {
         if (Self::MIN..=Self::MAX).contains(&factor) {
             Ok(Self(factor))
@@ -43,7 +43,7 @@ impl FromStr for ScaleFactor {
     }
 }
 
-/// A scale factor that is no number, or outside of its range.
+/// An invalid scale factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScaleFactorError(String);
 

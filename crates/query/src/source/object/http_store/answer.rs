@@ -1,4 +1,4 @@
-//! The head of an answer: the object, and the bytes that follow.
+//! The head of an answer: the object and the bytes in the body.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use object_store::{Error as StoreError, GetRange, ObjectMeta};
 
 use super::failure::{Result, generic};
 
-/// The head of an answer to a `get`.
+/// The head of a `get`'s answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) meta: ObjectMeta,
-    /// The bytes of the object that the body has.
+    /// The object's bytes in the body.
     pub(super) range: Range<u64>,
 }
 
 impl Answer {
-    /// Reads the head of the answer to a request for `asked`, or for the whole object.
+    /// Reads the answer to a request for `asked`, or for the whole object.
     ///
     /// # Errors
     ///
-    /// When the answer has other bytes than requested, or its head cannot be read.
+    /// When the answer has other bytes than requested, or an unreadable head.
     pub(super) fn read(location: &Location, asked: Option<&GetRange>, head: &Parts) -> Result<Self> {
         let (size, range) = match asked {
             Some(asked) => part(location, asked, head)?,
@@ -41,7 +41,7 @@ impl Answer {
             Some(date) => DateTime::parse_from_rfc2822(date)
                 .map_err(|error| generic(format!("the answer's date `{date}`: {error}")))?
                 .with_timezone(&Utc),
-            // No condition uses it, and the type has no place for none.
+            // The type needs a time, and no condition uses it.
             None => DateTime::UNIX_EPOCH,
         };
         Ok(Self {
@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-/// The object's size, and the part that follows, which is the requested one.
+/// The object's size and the answered part, which must be the requested one.
 fn part(location: &Location, asked: &GetRange, head: &Parts) -> Result<(u64, Range<u64>)> {
     if head.status != StatusCode::PARTIAL_CONTENT {
         return Err(StoreError::NotSupported {
@@ -77,7 +77,7 @@ fn part(location: &Location, asked: &GetRange, head: &Parts) -> Result<(u64, Ran
     Ok((size, range))
 }
 
-/// The range and the size in `bytes first-last/size`.
+/// Parses `bytes first-last/size` into range and size.
 fn content_range(said: &str) -> Option<(Range<u64>, u64)> {
     let (range, size) = said.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -131,7 +131,6 @@ mod tests {
         let head = head(206, &[("content-range", "bytes 2-4/10")]);
         let answer = read(Some(2..5), &head).unwrap();
         assert_eq!((answer.range, answer.meta.size), (2..5, 10));
-        // The end of the object is the end of a range that goes beyond it.
         let end = self::head(206, &[("content-range", "bytes 8-9/10")]);
         assert_eq!(read(Some(8..12), &end).unwrap().range, 8..10);
     }

@@ -1,4 +1,4 @@
-//! How often a request is repeated, and after what pause.
+//! Retries of a request and the pauses between them.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::source::object::patience::Patience;
 
-/// The pause before the first retry.
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest pause.
 const LONGEST: Duration = Duration::from_secs(15);
 
 /// The retries of one `get`.
 ///
-/// Pauses grow with decorrelated jitter: after [`FIRST`], each is between that and twice the one
-/// before, so that clients that failed together do not return together.
+/// Pauses grow with decorrelated jitter: each lies between [`FIRST`] and twice the one before, so
+/// clients that failed together do not return together.
 #[derive(Debug)]
 pub(super) struct Retries {
     patience: Patience,
@@ -33,7 +31,7 @@ impl Retries {
         }
     }
 
-    /// The pause before one more retry; `None` when there were enough, or they took too long.
+    /// The pause before the next retry; `None` after the last.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         if self.made >= self.patience.retries || self.started.elapsed() > self.patience.retry_for {
             return None;
@@ -53,15 +51,12 @@ impl fmt::Display for Retries {
     }
 }
 
-/// The pause after one of `pause`, by a random number.
 fn jittered(pause: Duration, drawn: u64) -> Duration {
     let span = (2 * pause).saturating_sub(FIRST);
-    // 32 bits of the draw, as a fraction of one.
     let part = (drawn >> 32) as f64 / f64::from(u32::MAX);
     (FIRST + span.mul_f64(part)).min(LONGEST)
 }
 
-/// A random number.
 fn draw() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -114,6 +114,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
                 ran: report.summary(),
             })
         });
+        ci.step("patches", minutes(10), |limit| {
+            let compiled = mutants::patched::compile::compile(&workspace, limit)?;
+            Ok(Step {
+                passed: compiled.passed(),
+                ran: compiled.summary(),
+            })
+        });
         ci.step("outside", minutes(15), |limit| {
             let report = outside::check(&workspace, limit)?;
             report.print();

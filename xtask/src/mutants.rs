@@ -13,6 +13,7 @@
 //! ```text
 //!   NAME...      the patches whose names contain one of these; all without one
 //!   --write      the rows into mutants/README.md beside
+//!   --compile    whether all patches compile, without tests: CI's step `patches`
 //!   --shrunk     how small failing runs of the simulator get     --write      as above
 //!   --replays    1,000 failing runs again from their lines
 //! ```
@@ -30,6 +31,7 @@ mod swarm;
 
 use std::ffi::OsString;
 
+use crate::process::Limit;
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
@@ -37,6 +39,7 @@ use crate::workspace::Workspace;
 struct Arguments {
     names: Vec<String>,
     write: bool,
+    compile: bool,
     replays: bool,
     shrunk: bool,
 }
@@ -46,11 +49,16 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let Arguments {
         names,
         write,
+        compile,
         replays,
         shrunk,
     } = Arguments::parse(arguments)?;
     let workspace = Workspace::load()?;
-    let passed = if replays {
+    let passed = if compile {
+        let compiled = patched::compile::compile(&workspace, Limit::NONE)?;
+        println!("mutants: {}", compiled.summary());
+        compiled.passed()
+    } else if replays {
         replays::run(&workspace, &names)?
     } else if shrunk {
         shrunk::run(&workspace, &names, write)?;
@@ -76,6 +84,7 @@ impl Arguments {
         while let Some(argument) = parser.next().map_err(misuse)? {
             match argument {
                 lexopt::Arg::Long("write") => parsed.write = true,
+                lexopt::Arg::Long("compile") => parsed.compile = true,
                 lexopt::Arg::Long("replays") => parsed.replays = true,
                 lexopt::Arg::Long("shrunk") => parsed.shrunk = true,
                 lexopt::Arg::Value(name) => parsed.names.push(name.to_string_lossy().into_owned()),
@@ -84,6 +93,16 @@ impl Arguments {
         }
         if parsed.replays && (parsed.shrunk || parsed.write) {
             let what = "`--replays` goes with neither `--shrunk` nor `--write`";
+            return Err(Misuse::new(what.to_owned()).into());
+        }
+        if parsed.compile
+            && (parsed
+                != Arguments {
+                    compile: true,
+                    ..Self::default()
+                })
+        {
+            let what = "`--compile` goes alone: it compiles all patches";
             return Err(Misuse::new(what.to_owned()).into());
         }
         Ok(parsed)
@@ -109,6 +128,8 @@ mod tests {
             &["--layer", "unit"][..],
             &["--replays", "--write"],
             &["--replays", "--shrunk"],
+            &["--compile", "no_wake"],
+            &["--compile", "--write"],
         ] {
             assert!(parse(wrong).unwrap_err().is::<Misuse>(), "{wrong:?}");
         }

@@ -14,7 +14,8 @@ cargo xtask <subcommand>
   tidy             layers, synchronisation edges, links, file stories, manifests, leftovers
   loom [FILTER]    build and run the loom models; prints model, bound, executions, seconds
   mutants [NAME...]  planted bugs, each shown to the test, model or oracle that must notice it (--write: the table into xtask/src/mutants/README.md,
-                   --replays: failing runs again from their lines, --shrunk: how small they get)
+                   --compile: whether all patches compile, --replays: failing runs again from their lines,
+                   --shrunk: how small they get)
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...);
   record [ARGS...] real runs on threads, recorded and checked (--events N, --cost, --trace FILE, --planted NAME)
   bench [BENCH] [FILTER]  one bench beside its peers: executor, pipeline, io-beside, queries, groups, overlap, lists, predict, load

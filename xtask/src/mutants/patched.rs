@@ -6,6 +6,7 @@
 //! ```
 
 mod builds;
+pub(crate) mod compile;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -59,15 +59,6 @@ impl MaintenancePool {
         task: impl FnMut() + Send + 'static,
     ) -> Result<Repeating, MaintenanceError> {
         refuse_cpu(PoolKind::Maintenance)?;
-        self.repeat(period, task)
-    }
-
-    /// As [`every`](Self::every), in CPU tasks too: it does not hold up a worker.
-    pub(crate) fn repeat(
-        &self,
-        period: Duration,
-        task: impl FnMut() + Send + 'static,
-    ) -> Result<Repeating, MaintenanceError> {
         let state = &self.inner.maintenance;
         let mut number = 0;
         MaintenanceState::add(state, |schedule| {

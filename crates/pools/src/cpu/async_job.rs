@@ -3,16 +3,17 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::Wake;
+use std::time::{Duration, Instant};
 
 use pipeline_exec::{JobControl, JobErrorKind, open_job::OpenJob};
 use tokio::runtime::Handle;
 
 use super::job_options::JobOptions;
 use crate::inner::Inner as PoolsInner;
-use crate::maintenance::{MaintenancePool, Repeating};
-use crate::moment::nanos;
+use crate::maintenance::Delayed;
+use crate::moment::{after, nanos};
 
 /// A job for async work. Clones share the job.
 ///
@@ -59,8 +60,11 @@ struct Inner {
     admitted: Option<Admitted>,
     used: Counters,
     /// Enforces the deadline while all futures wait.
-    alarm: OnceLock<Repeating>,
+    alarm: OnceLock<Delayed>,
 }
+
+/// Ends a job whose deadline has passed.
+struct EndsIfLate(Weak<Inner>);
 
 pub(super) struct Admitted {
     pub(super) open: OpenJob,
@@ -95,7 +99,7 @@ thread_local! {
 }
 
 impl AsyncJob {
-    pub(super) fn open(pools: &Arc<PoolsInner>, options: JobOptions) -> Self {
+    pub(super) fn open(pools: &PoolsInner, options: JobOptions) -> Self {
         let inner = Arc::new(Inner {
             admitted: Admitted::open(pools, &options),
             options,
@@ -200,27 +204,32 @@ impl AsyncJob {
         Duration::from_nanos(busy_before).saturating_add(busy)
     }
 
-    /// Ends a late job by a timer, because workers do so only while they have work.
-    fn set_alarm(&self, pools: &Arc<PoolsInner>) {
+    /// Ends a late job by the pools' clock, because workers do so only while they have work.
+    fn set_alarm(&self, pools: &PoolsInner) {
         let Some(deadline) = self.inner.options.terms.deadline else {
             return;
         };
         let Some(admitted) = &self.inner.admitted else {
             return;
         };
-        let maintenance = MaintenancePool {
-            inner: Arc::clone(pools),
-        };
-        let job = Arc::downgrade(&self.inner);
-        let look = move || {
-            if let Some(admitted) = job.upgrade().as_deref().and_then(|inner| inner.admitted.as_ref()) {
-                admitted.control.stop_if_late();
-            }
-        };
-        match maintenance.repeat(deadline, look) {
+        let ends = Arc::new(EndsIfLate(Arc::downgrade(&self.inner)));
+        match Delayed::set(&pools.clock, after(Instant::now(), deadline), ends.into()) {
             Ok(alarm) => drop(self.inner.alarm.set(alarm)),
             // The pools have ended, and the job with them.
             Err(_closed) => admitted.control.cancel(),
+        }
+    }
+}
+
+impl Wake for EndsIfLate {
+    fn wake(self: Arc<Self>) {
+        if let Some(admitted) = self
+            .0
+            .upgrade()
+            .as_deref()
+            .and_then(|inner| inner.admitted.as_ref())
+        {
+            admitted.control.stop_if_late();
         }
     }
 }

@@ -216,6 +216,33 @@ fn a_deadline_ends_a_job_all_of_whose_futures_wait() {
 }
 
 #[test]
+fn a_deadline_ends_a_job_while_all_workers_and_maintenance_threads_are_busy() {
+    let pools = Pools::builder()
+        .cpu_threads(1)
+        .maintenance_threads_max(1)
+        .build()
+        .unwrap();
+    let (end_long, ends) = channel::<()>();
+    let ends = Arc::new(Mutex::new(ends));
+    let long = Arc::clone(&ends);
+    let computes = pools.cpu().run(move |_cx| long.lock().unwrap().recv());
+    let maintains = move || {
+        let _ = ends.lock().unwrap().recv();
+    };
+    pools.maintenance().spawn(maintains).unwrap();
+    let job = pools
+        .cpu()
+        .open(JobOptions::new().deadline(Duration::from_millis(5)));
+    let waits = job.spawn(pending::<()>());
+    assert!(matches!(
+        pollster::block_on(waits),
+        Err(TaskError::DeadlineExceeded)
+    ));
+    drop(end_long);
+    assert!(computes.wait().unwrap().is_err());
+}
+
+#[test]
 fn a_shutdown_tells_futures_that_run() {
     let pools = pools(1);
     let job = pools.cpu().open(JobOptions::new());

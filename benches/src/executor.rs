@@ -29,7 +29,7 @@ impl Bench for Executor {
     fn about(&self) -> &'static About {
         &About {
             name: "executor",
-            question: "the executor beside rayon, chili, tokio, async-executor and a channel with threads",
+            question: "the executor beside rayon, chili, tokio and a channel with threads",
             page: "benches/README.md",
             plots: "plots",
             rounds: 11,
@@ -38,17 +38,10 @@ impl Bench for Executor {
     }
 
     fn peers(&self, _options: &Options) -> anyhow::Result<Vec<String>> {
-        Ok(machine::locked(&[
-            "rayon",
-            "chili",
-            "tokio",
-            "async-executor",
-            "crossbeam-channel",
-        ]))
+        Ok(machine::locked(&["rayon", "chili", "tokio", "crossbeam-channel"]))
     }
 
     fn workloads(&self, options: &Options) -> anyhow::Result<Vec<Workload>> {
-        let effort = options.into();
         let mut all = vec![
             tree::workload(),
             unbalanced::workload(),
@@ -58,13 +51,13 @@ impl Bench for Executor {
         all.extend(fan_out::workloads());
         all.extend(producer::workloads());
         all.extend(push::workloads());
-        all.push(latency::workload(effort));
-        all.push(fairness::workload(effort));
-        all.push(idle::workload(effort));
-        all.push(pace::workload(effort));
+        all.push(latency::workload(options));
+        all.push(fairness::workload(options));
+        all.push(idle::workload(options));
+        all.push(pace::workload(options));
         all.extend(long::workloads());
-        all.extend(memory::workloads(effort));
-        all.push(life_cycle::workload(effort));
+        all.extend(memory::workloads(options));
+        all.push(life_cycle::workload(options));
         Ok(all)
     }
 }

@@ -30,7 +30,7 @@ use crate::contender::{Contender, Outcome, Role};
 use crate::machine;
 use crate::options::Options;
 use crate::target::{Of, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 /// Time between two due round trips.
 const PACE: Duration = Duration::from_millis(5);
@@ -134,12 +134,12 @@ impl Bench for IoBeside {
     }
 
     fn workloads(&self, options: &Options) -> anyhow::Result<Vec<Workload>> {
-        Ok(vec![workload(options.into())])
+        Ok(vec![workload(options)])
     }
 }
 
-fn workload(effort: Effort) -> Workload {
-    let window = Duration::from_millis(effort.of(2_000, 500));
+fn workload(options: &Options) -> Workload {
+    let window = Duration::from_millis(options.of(2_000, 500));
     let rayon = |threads: usize| {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
         Rayon(pool.expect("rayon starts"))

@@ -34,8 +34,6 @@ pub(crate) struct Options {
     pub(crate) rounds: Option<usize>,
     /// A first look: few rounds, shorter windows, smaller tables.
     pub(crate) quick: bool,
-    /// Includes workloads that take minutes a round.
-    pub(crate) long: bool,
     /// The Python that has the peers.
     pub(crate) python: PathBuf,
     /// The workspace whose pages are to be written.
@@ -68,7 +66,6 @@ impl Options {
             filter: String::new(),
             rounds: None,
             quick: false,
-            long: false,
             python: "python3".into(),
             write: None,
             knobs: bench.about().knobs,
@@ -79,7 +76,6 @@ impl Options {
             match argument {
                 Arg::Long("rounds") => options.rounds = Some(parser.value()?.parse()?),
                 Arg::Long("quick") => options.quick = true,
-                Arg::Long("long") => options.long = true,
                 Arg::Long("python") => options.python = parser.value()?.into(),
                 Arg::Long("write") => options.write = Some(parser.value()?.into()),
                 Arg::Long(name) => match bench.about().knobs.iter().find(|knob| knob.name == name) {
@@ -95,15 +91,17 @@ impl Options {
         }
         let is_full = options.filter.is_empty() && !options.quick && options.values.is_empty();
         if options.write.is_some() && !is_full {
-            return Err("--write is for a bench in full: with --rounds, --long and --python only".into());
+            return Err("--write is for a bench in full: with --rounds and --python only".into());
         }
         if let Some(rounds) = options.rounds {
             options.asked += &format!(" --rounds {rounds}");
         }
-        if options.long {
-            options.asked += " --long";
-        }
         Ok((&**bench, options))
+    }
+
+    /// `full`, or `quick` for a first look.
+    pub(crate) fn of(&self, full: u64, quick: u64) -> u64 {
+        if self.quick { quick } else { full }
     }
 
     /// The workspace command, for the page.
@@ -156,7 +154,6 @@ pub(crate) fn usage(benches: &[Box<dyn Bench>]) -> String {
   FILTER            only workloads whose name contains it
   --rounds N        rounds of each row, 1 or more
   --quick           a first look: few rounds, shorter windows, smaller tables
-  --long            also workloads that take minutes
   --python PROGRAM  the Python that has the peers (python3)
   --write FOLDER    also write the bench's page in this workspace, of the bench in full
 
@@ -193,11 +190,8 @@ mod tests {
         let (name, options) = read(&["executor", "tree", "--rounds", "5", "--quick"]).unwrap();
         assert_eq!((name.as_str(), options.filter.as_str()), ("executor", "tree"));
         assert_eq!((options.rounds, options.quick), (Some(5), true));
-        let (_, options) = read(&["pipeline", "--long", "--rounds", "5", "--write", "."]).unwrap();
-        assert_eq!(
-            options.command(),
-            "cargo xtask bench pipeline --rounds 5 --long --write"
-        );
+        let (_, options) = read(&["pipeline", "--rounds", "5", "--write", "."]).unwrap();
+        assert_eq!(options.command(), "cargo xtask bench pipeline --rounds 5 --write");
     }
 
     #[test]

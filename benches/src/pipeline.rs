@@ -9,7 +9,6 @@
 //! | [`split`] | cost of two roles where one would do |
 //! | [`beside`] | time of short jobs beside heavy ones |
 //! | [`cancel`] | time until a cancelled job has stopped |
-//! | [`starvation`] | shares and gaps, over a minute |
 
 mod beside;
 mod burning;
@@ -17,7 +16,6 @@ mod cancel;
 mod empty_jobs;
 mod speed_up;
 mod split;
-mod starvation;
 mod waiting;
 
 use pipeline_exec::{PipelineExecutor, PipelineExecutorBuilder};
@@ -27,7 +25,7 @@ use crate::THREADS;
 use crate::bench::{About, Bench};
 use crate::machine;
 use crate::options::Options;
-use crate::workload::{Effort, Workload};
+use crate::workload::Workload;
 
 /// The bench `pipeline`.
 pub(crate) struct Pipeline;
@@ -49,16 +47,12 @@ impl Bench for Pipeline {
     }
 
     fn workloads(&self, options: &Options) -> anyhow::Result<Vec<Workload>> {
-        let effort = Effort::from(options);
         let mut all = speed_up::workloads();
-        all.extend(empty_jobs::workloads(effort));
-        all.extend(waiting::workloads(effort));
+        all.extend(empty_jobs::workloads(options));
+        all.extend(waiting::workloads(options));
         all.extend(split::workloads());
-        all.extend(beside::workloads(effort));
-        all.push(cancel::workload(effort));
-        if effort.long {
-            all.push(starvation::workload(effort));
-        }
+        all.extend(beside::workloads(options));
+        all.push(cancel::workload(options));
         Ok(all)
     }
 }

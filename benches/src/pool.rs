@@ -5,7 +5,6 @@
 //! tasks if it has them, otherwise closures with few captures; threads know their slot of the
 //! tally.
 
-mod async_executor;
 mod channel;
 mod rayon;
 mod tokio;
@@ -73,12 +72,8 @@ pub(crate) fn all<T: Send + 'static>(ours: &[Ours], work: impl Work<T>) -> Vec<S
     pools.push(Start::new("rayon spawn", Role::Peer, move || {
         rayon::Rayon::start(of.clone())
     }));
-    let of = work.clone();
     pools.push(Start::new("tokio spawn", Role::Peer, move || {
-        tokio::Tokio::start(of.clone())
-    }));
-    pools.push(Start::new("async-executor", Role::Peer, move || {
-        async_executor::Async::start(work.clone())
+        tokio::Tokio::start(work.clone())
     }));
     pools
 }

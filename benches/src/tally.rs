@@ -6,7 +6,7 @@
 //!
 //! - if threads run code of ours before they sleep (channel, tokio), the slots count tasks, and a
 //!   thread without work wakes the caller if that was all;
-//! - otherwise (rayon's `spawn`, async-executor) one shared word counts tasks, as in rayon's own
+//! - otherwise (rayon's `spawn`) one shared word counts tasks, as in rayon's own
 //!   `scope`.
 //!
 //! The caller sleeps meanwhile: one that looked every 50 µs took a tenth of the time of two working

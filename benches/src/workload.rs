@@ -1,7 +1,6 @@
 //! A table to be filled: work of a known answer, the rows that do it, the columns, and the aims.
 
 use crate::contender::{Contender, Outcome};
-use crate::options::Options;
 use crate::target::Target;
 
 pub(crate) struct Workload {
@@ -214,30 +213,5 @@ impl Workload {
             outcome.answer
         );
         Ok(())
-    }
-}
-
-/// How much is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
-    /// A first look: shorter windows, fewer samples.
-    pub(crate) quick: bool,
-    /// Includes work that takes minutes a round.
-    pub(crate) long: bool,
-}
-
-impl Effort {
-    /// `full`, or `quick` for a first look.
-    pub(crate) fn of(self, full: u64, quick: u64) -> u64 {
-        if self.quick { quick } else { full }
-    }
-}
-
-impl From<&Options> for Effort {
-    fn from(options: &Options) -> Self {
-        Self {
-            quick: options.quick,
-            long: options.long,
-        }
     }
 }

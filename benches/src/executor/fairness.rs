@@ -8,10 +8,11 @@ use std::time::Duration;
 use crate::THREADS;
 use crate::burn::{STEPS_1_MS, burn, now_ns};
 use crate::contender::Outcome;
+use crate::options::Options;
 use crate::pool::{self, Ours, Pool};
 use crate::stats::percentile;
 use crate::target::{Of, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 /// Steps of a worker's own task, some 5 µs.
 const STEPS: u64 = STEPS_1_MS / 200;
@@ -48,8 +49,8 @@ impl Shared {
     }
 }
 
-pub(super) fn workload(effort: Effort) -> Workload {
-    let samples = effort.of(1_000, 200);
+pub(super) fn workload(options: &Options) -> Workload {
+    let samples = options.of(1_000, 200);
     let shared = Arc::new(Shared::default());
     let run = {
         let shared = Arc::clone(&shared);

@@ -94,9 +94,6 @@ fn contenders(size: u32) -> Vec<Contender> {
     all.push(Contender::peer("channel and threads", move || {
         repeated(size, channel_and_threads(size))
     }));
-    all.push(Contender::peer("std scope, chunks", move || {
-        repeated(size, move || timed(|| chunks(size)))
-    }));
     all.push(Contender::baseline("serial", move || {
         repeated(size, move || timed(|| serial(size)))
     }));
@@ -134,25 +131,6 @@ fn work(n: u32) -> u64 {
 
 fn serial(size: u32) -> u64 {
     (0..size).map(work).fold(0, u64::wrapping_add)
-}
-
-/// One chunk a thread, including the caller's.
-fn chunks(size: u32) -> u64 {
-    let threads = u32::try_from(THREADS).expect("a small number");
-    let chunk = |index: u32| {
-        let tasks = size * index / threads..size * (index + 1) / threads;
-        tasks.map(work).fold(0, u64::wrapping_add)
-    };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads)
-            .map(|index| scope.spawn(move || chunk(index)))
-            .collect();
-        let own = chunk(0);
-        let others = others
-            .into_iter()
-            .map(|thread| thread.join().expect("no chunk panics"));
-        others.fold(own, u64::wrapping_add)
-    })
 }
 
 /// `None` is the root.

@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 use cpu_time::ProcessTime;
 
 use crate::contender::{Contender, Outcome};
+use crate::options::Options;
 use crate::pool::{self, Ours};
 use crate::target::{Of, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 /// Time until all workers have parked.
 const SETTLE: Duration = Duration::from_millis(200);
 
-pub(super) fn workload(effort: Effort) -> Workload {
-    let window = Duration::from_secs(effort.of(10, 1));
+pub(super) fn workload(options: &Options) -> Workload {
+    let window = Duration::from_secs(options.of(10, 1));
     let mut contenders: Vec<Contender> = Vec::new();
     for pool in pool::all(&[Ours::plain()], |n: u64, _: &mut dyn FnMut(u64)| n) {
         let start = move || {

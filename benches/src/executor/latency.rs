@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use crate::burn::now_ns;
 use crate::contender::Outcome;
+use crate::options::Options;
 use crate::pool::{self, Ours};
 use crate::stats::percentile;
 use crate::target::{ALL_PEERS, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 /// Pause between two tasks, long enough for every peer's threads to fall asleep.
 const PACE: Duration = Duration::from_micros(500);
 const ROUNDS: u64 = 10;
 
-pub(super) fn workload(effort: Effort) -> Workload {
-    let samples = effort.of(1_000, 200);
+pub(super) fn workload(options: &Options) -> Workload {
+    let samples = options.of(1_000, 200);
     // A task is the moment of its hand-over; its result is the time from then to its start.
     let since = |sent: u64, _: &mut dyn FnMut(u64)| now_ns() - sent;
     let rows = pool::rows(&[Ours::plain(), Ours::pinned()], since, move |pool| {

@@ -8,12 +8,13 @@ use executor_threaded::Executor;
 
 use crate::THREADS;
 use crate::contender::{Contender, Role};
+use crate::options::Options;
 use crate::pool::Ours;
 use crate::target::{ALL_PEERS, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
-pub(super) fn workload(effort: Effort) -> Workload {
-    let cycles = effort.of(1_000, 100);
+pub(super) fn workload(options: &Options) -> Workload {
+    let cycles = options.of(1_000, 100);
     let contender = |name: &str, role, cycle: fn() -> u64| {
         let start = move || move || (0..cycles).map(|_| cycle()).sum::<u64>();
         Contender::new(name, role, start)

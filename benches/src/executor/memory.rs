@@ -10,9 +10,10 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::THREADS;
 use crate::contender::{Contender, Outcome};
+use crate::options::Options;
 use crate::pool::{self, Ours, Start};
 use crate::target::{Of, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 /// First argument of a process that measures one row and prints bytes and answer. For this
 /// program's own use.
@@ -54,8 +55,8 @@ fn pools() -> Vec<Start<Task>> {
     pool::all(&[Ours::plain()], run)
 }
 
-pub(super) fn workloads(effort: Effort) -> Vec<Workload> {
-    let tasks = effort.of(10_000_000, 1_000_000);
+pub(super) fn workloads(options: &Options) -> Vec<Workload> {
+    let tasks = options.of(10_000_000, 1_000_000);
     let workload = |from: From| {
         let mut contenders: Vec<Contender> = Vec::new();
         for pool in pools() {

@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use crate::contender::Contender;
+use crate::options::Options;
 use crate::pool::{self, Ours};
 use crate::target::{ALL_PEERS, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 const PACE: Duration = Duration::from_millis(1);
 
-pub(super) fn workload(effort: Effort) -> Workload {
-    let tasks = effort.of(1_000, 200);
+pub(super) fn workload(options: &Options) -> Workload {
+    let tasks = options.of(1_000, 200);
     let add = |n: u64, _: &mut dyn FnMut(u64)| n;
     let mut rows = pool::rows(&[Ours::plain(), Ours::pinned()], add, move |pool| {
         paced(tasks, |n| pool.spawn(n));

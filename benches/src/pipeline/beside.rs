@@ -22,9 +22,10 @@ use self::load::{Heavy, Shorts, Signal};
 use super::{rayon_of, windlass};
 use crate::THREADS;
 use crate::contender::{Contender, Outcome};
+use crate::options::Options;
 use crate::stats::percentile;
 use crate::target::{Of, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 /// Two quanta, in milliseconds.
 const TWO_QUANTA_MS: f64 = 4.0;
@@ -55,8 +56,8 @@ enum Part {
     ClientAlone,
 }
 
-pub(super) fn workloads(effort: Effort) -> Vec<Workload> {
-    let window = Duration::from_millis(effort.of(1_000, 400));
+pub(super) fn workloads(options: &Options) -> Vec<Workload> {
+    let window = Duration::from_millis(options.of(1_000, 400));
     let mix = |heavy, pace_ms| Mix {
         heavy,
         pace: Duration::from_millis(pace_ms),

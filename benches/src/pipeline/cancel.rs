@@ -16,9 +16,10 @@ use super::{rayon_of, windlass};
 use crate::THREADS;
 use crate::burn::{STEPS_1_MS, burn, now_ns};
 use crate::contender::{Contender, Outcome};
+use crate::options::Options;
 use crate::stats::percentile;
 use crate::target::{Of, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 /// Slots of a heavy job: more than run before it is cancelled.
 const SLOTS: usize = 10_000;
@@ -30,8 +31,8 @@ const AIM_MS: f64 = 4.0;
 const RUNS_US: u64 = 3_000;
 const RUNS_MORE_US: u64 = 8_000;
 
-pub(super) fn workload(effort: Effort) -> Workload {
-    let cancels = effort.of(60, 10);
+pub(super) fn workload(options: &Options) -> Workload {
+    let cancels = options.of(60, 10);
     let ours = move || {
         let executor = windlass();
         move || {

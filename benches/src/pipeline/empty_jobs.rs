@@ -11,13 +11,14 @@ use super::{builder, rayon_of, started, windlass};
 use crate::THREADS;
 use crate::burn::now_ns;
 use crate::contender::{Contender, Outcome};
+use crate::options::Options;
 use crate::target::{ALL_PEERS, Of, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 const JOBS: u64 = 50_000;
 
-pub(super) fn workloads(effort: Effort) -> Vec<Workload> {
-    vec![rate(), round_trip(effort)]
+pub(super) fn workloads(options: &Options) -> Vec<Workload> {
+    vec![rate(), round_trip(options)]
 }
 
 /// Counts jobs and sums their numbers in one word, as cheaply as possible, and wakes the thread
@@ -115,8 +116,8 @@ fn rate() -> Workload {
 }
 
 /// A round trip: hand-over, run, and the waiting thread's notice of the end.
-fn round_trip(effort: Effort) -> Workload {
-    let trips = effort.of(3_000, 300);
+fn round_trip(options: &Options) -> Workload {
+    let trips = options.of(3_000, 300);
     let waiting = move || {
         let executor = windlass();
         sampled(trips, move |_| {

@@ -11,9 +11,10 @@ use super::{builder, started};
 use crate::THREADS;
 use crate::burn::now_ns;
 use crate::contender::{Contender, Outcome};
+use crate::options::Options;
 use crate::stats::percentile;
 use crate::target::{Of, Target};
-use crate::workload::{Column, Effort, Workload};
+use crate::workload::{Column, Workload};
 
 /// Jobs that are added, cancelled and served in each round, at most.
 const TOUCHED: usize = 1_000;
@@ -24,9 +25,9 @@ const PATIENCE: Duration = Duration::from_micros(50);
 /// How many wait.
 const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 
-pub(super) fn workloads(effort: Effort) -> Vec<Workload> {
+pub(super) fn workloads(options: &Options) -> Vec<Workload> {
     let sizes = SIZES.into_iter();
-    let last = effort.of(1_000_000, 100_000) as usize;
+    let last = options.of(1_000_000, 100_000) as usize;
     sizes.filter(|size| *size <= last).map(workload).collect()
 }
 

@@ -81,20 +81,31 @@ fn list(workspace: &Workspace, filter: Option<&str>, limit: Limit) -> anyhow::Re
     Ok(names.map(|path| last_segment(path).to_owned()).collect())
 }
 
+/// Clippy's command for the models and the code below them, warnings denied.
+pub(crate) fn clippy(workspace: &Workspace) -> anyhow::Result<Command> {
+    on_models(workspace, &["clippy"], &["-D", "warnings"])
+}
+
 /// Command that runs the loom tests, up to the test binaries' arguments.
 fn models(workspace: &Workspace) -> anyhow::Result<Command> {
+    on_models(workspace, &["test", "--release", "--no-fail-fast"], &[])
+}
+
+/// Cargo's command `act` on the test targets of the models, with `rest` after a `--`.
+fn on_models(workspace: &Workspace, act: &[&str], rest: &[&str]) -> anyhow::Result<Command> {
     let mut packages = workspace.with_target("test", TARGET).peekable();
     if packages.peek().is_none() {
         bail!("no crate has a test target `{TARGET}`");
     }
     let mut command = cargo();
     command
-        .args(["test", "--release", "--no-fail-fast", "--target-dir"])
+        .args(act)
+        .arg("--target-dir")
         .arg(workspace.target.join("loom"));
     for package in packages {
         command.args(["--package", &package.name]);
     }
-    command.args(["--test", TARGET, "--"]);
+    command.args(["--test", TARGET, "--"]).args(rest);
     process::add_rustflags(&mut command, &["--cfg", "windlass_loom"]);
     Ok(command)
 }

@@ -146,7 +146,7 @@ fn ended_once(scene: &Scene, tasks: usize) {
     for task in 0..tasks {
         assert_eq!(scene.runs(task), 1, "task {task}");
     }
-    assert_eq!((in_flight(&scene), scene.signals()), (0, 1));
+    assert_eq!((in_flight(scene), scene.signals()), (0, 1));
 }
 
 /// Two workers after the close, one with two private tasks, and blocks of one.

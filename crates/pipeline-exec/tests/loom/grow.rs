@@ -152,7 +152,7 @@ impl Grown {
     }
 
     fn assert_over(&self, turns: usize) {
-        self.scene.assert_over(&[self.state.clone()]);
+        self.scene.assert_over(std::slice::from_ref(&self.state));
         assert_eq!(self.books.turns(), turns);
     }
 }

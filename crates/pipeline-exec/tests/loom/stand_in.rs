@@ -145,7 +145,7 @@ fn play(scene: &Rc<Scene>, spares: usize, held: Arc<State>) {
     }
     // A look handed over after the end of the last job finds nothing.
     scene.work(0);
-    scene.assert_over(&[held.clone()]);
+    scene.assert_over(std::slice::from_ref(&held));
     assert_eq!(scene.status(&held), JobStatus::Completed);
 }
 

@@ -26,8 +26,9 @@ use crate::process::{Built, Limit, OverLimit};
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// Time of a test or model with a bug: several times the longest without one.
+/// Time of a test with a bug, and of a model: several times the longest without one.
 const TEST: Duration = Duration::from_secs(120);
+const MODEL: Duration = Duration::from_secs(600);
 
 /// Seeds of the runs that show whether other oracles notice.
 const ONLY_SEEDS: u64 = 500;
@@ -285,12 +286,14 @@ fn tests(binaries: &[Built]) -> anyhow::Result<Vec<(&Built, String)>> {
 
 /// Whether a test fails, or does not end.
 fn fails(binary: &Built, test: &str, layer: Layer) -> anyhow::Result<bool> {
-    let few = (layer == Layer::Loom).then_some(Some(FEW_PREEMPTIONS));
+    let is_model = layer == Layer::Loom;
+    let few = is_model.then_some(Some(FEW_PREEMPTIONS));
+    let limit = if is_model { MODEL } else { TEST };
     for preemptions in few.into_iter().chain([None]) {
         let mut command = Command::new(&binary.path);
         command.current_dir(binary.manifest.parent().context("a manifest has a folder")?);
         command.envs(preemptions.map(|most| ("LOOM_MAX_PREEMPTIONS", most)));
-        match model::fails(&mut command, test, Limit::of(TEST)) {
+        match model::fails(&mut command, test, Limit::of(limit)) {
             Ok(None) => {}
             Ok(Some(said)) => {
                 eprintln!("{} `{test}` fails: {said}", layer.noun());

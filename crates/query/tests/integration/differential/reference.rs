@@ -1,6 +1,6 @@
-//! An evaluator that goes row by row over the parser's tree, in three-valued logic.
+//! Evaluates queries row by row over the parser's tree, in three-valued logic.
 //!
-//! It shares only the parser with the engine, and knows no columns, batches or plans.
+//! The reference shares only the parser with the engine.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,6 @@ use sqlparser::parser::Parser;
 
 use crate::run::{Cell, Row};
 
-/// A small table as rows.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<&'static str>,
@@ -36,7 +35,6 @@ pub(crate) enum Fault {
 
 type Outcome<T> = Result<T, DivisionByZero>;
 
-/// Answers `sql` over `table`.
 pub(crate) fn answer(sql: &str, table: &Table, fault: Fault) -> Outcome<Vec<Row>> {
     let statements =
         Parser::parse_sql(&GenericDialect {}, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -55,7 +53,6 @@ struct Reference<'a> {
     fault: Fault,
 }
 
-/// What an expression is evaluated over.
 #[derive(Debug, Clone, Copy)]
 enum Scope<'a> {
     Row(&'a Row),
@@ -135,7 +132,7 @@ impl Reference<'_> {
         items
     }
 
-    /// Whether the row satisfies every conjunct, from left to right, until one is not true.
+    /// Evaluates conjuncts from left to right until one is not true.
     fn condition(&self, expr: &Expr, row: &Row) -> Outcome<bool> {
         if let Expr::BinaryOp {
             left,
@@ -329,7 +326,7 @@ impl Reference<'_> {
         Ok(match name.as_str() {
             "count" => Cell::Int(values.len() as i64),
             "min" => values.into_iter().min_by(compare).unwrap_or(Cell::Null),
-            // Of equal values either will do.
+            // Equal values are interchangeable.
             "max" => values.into_iter().max_by(compare).unwrap_or(Cell::Null),
             "sum" => match sum(&values) {
                 Cell::Null if self.fault == Fault::EmptySumIsZero => Cell::Int(0),
@@ -338,7 +335,7 @@ impl Reference<'_> {
             "avg" => match sum(&values) {
                 Cell::Null => Cell::Null,
                 Cell::Int(sum) => Cell::Float(sum as f64 / values.len() as f64),
-                // One rounding: both operands are exact.
+                // Both operands are exact, so only the quotient is rounded.
                 Cell::Decimal(sum, scale) => {
                     Cell::Float(sum as f64 / (values.len() as f64 * 10f64.powi(scale as i32)))
                 }
@@ -350,8 +347,8 @@ impl Reference<'_> {
     }
 }
 
-/// AND, which a false side decides, or OR, which a true one does; undecided, a NULL side makes it
-/// NULL.
+/// AND (`decides` is false) or OR (`decides` is true). A side equal to `decides` decides; otherwise
+/// a NULL side makes the result NULL.
 fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
     let sides = [left, right];
     if sides.contains(&&Cell::Bool(decides)) {
@@ -425,7 +422,7 @@ fn arithmetic(op: &BinaryOperator, left: &Cell, right: &Cell) -> Outcome<Cell> {
     })
 }
 
-/// The order of two values that are not NULL; NaN is the greatest float and equal to itself.
+/// NaN is the greatest float and equal to itself.
 fn compare(left: &Cell, right: &Cell) -> Ordering {
     match (left, right) {
         (Cell::Bool(a), Cell::Bool(b)) => a.cmp(b),
@@ -476,7 +473,7 @@ fn constant(value: &Value) -> Cell {
     }
 }
 
-/// Days since 1970-01-01 of a date in January 2024, the only month that is generated.
+/// Days since 1970-01-01 of a date in January 2024, the only generated month.
 pub(crate) fn date(text: &str) -> Cell {
     let day = text.strip_prefix("2024-01-").expect("a date in January 2024");
     Cell::Date(19_722 + day.parse::<i32>().expect("a day"))

@@ -14,7 +14,7 @@ use crate::run::{Cell, Row, assert_same_bits, catalog, executors, query, rows};
 
 const ROWS: i64 = 3_000;
 const MORSEL_ROWS: usize = 97;
-/// Row numbers run from -100 to 100 until a column derives its values.
+/// Row numbers, from -100 to 100, from which the columns derive their values.
 const SPREAD: i64 = 201;
 
 /// A column's type, and its value for a row's number, in units of the type's last digit or, for
@@ -166,7 +166,7 @@ fn assert_close(found: &[Cell], expected: [Option<f64>; 5], what: &str) {
     }
 }
 
-/// The answer on one thread, which the test compares with other thread counts.
+/// Returns the answer, which must be the same on any number of threads.
 fn answer(sql: &str, table: &Arc<dyn TableSource>) -> Vec<Row> {
     let tables = catalog(Arc::clone(table));
     let answers: Vec<_> = executors()

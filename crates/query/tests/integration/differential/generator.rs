@@ -1,6 +1,6 @@
-//! Tables and queries from a seed.
+//! Makes tables and queries from a seed.
 //!
-//! No answer depends on rounding: floats are quarters, and no quotient is summed. The rest is
+//! Floats are quarters and no quotient is summed, so no answer depends on rounding. The rest is
 //! random: NULL in a third of the cells, bounds that are values, empty tables, conditions that no
 //! row meets.
 
@@ -18,7 +18,6 @@ pub(crate) const COLUMNS: [&str; 8] = ["i", "j", "d", "f", "s", "u", "day", "b"]
 const WORDS: [&str; 10] = ["", "a", "ab", "abc", "b", "ba%", "NULL", "x_y", "é", "zz top"];
 const PATTERNS: [&str; 9] = ["%", "a%", "%b", "%b%", "_", "a_", "_b%", "", "%é%"];
 
-/// A table and a query over it.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) table: Table,
@@ -274,7 +273,7 @@ impl Random {
         }
     }
 
-    /// A number, rounding allowed.
+    /// Rounding is allowed.
     fn number(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(3) {
             return match self.chance(4) {

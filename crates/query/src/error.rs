@@ -54,7 +54,7 @@ pub enum QueryError {
         /// Where it stands.
         position: Option<Position>,
     },
-    /// Two tables were given one name.
+    /// Two tables have one name.
     DuplicateTable {
         /// The name.
         name: String,
@@ -86,7 +86,7 @@ pub enum QueryError {
         /// The expression.
         expression: String,
     },
-    /// A value does not fit the type it was converted to, or an operation failed on it.
+    /// A value does not fit its new type, or an operation failed on it.
     Evaluation {
         /// The expression.
         expression: String,
@@ -97,14 +97,14 @@ pub enum QueryError {
     Read(ReadError),
     /// The query needs more memory than [`Query::memory_limit`](crate::Query::memory_limit) allows.
     Quota(MemoryExceeded),
-    /// The query's token was cancelled, or its executor was shut down.
+    /// The query's token was cancelled, or its executor was shut down while a job ran.
     Cancelled,
     /// The query's deadline passed before its answer was ready.
     DeadlineExceeded,
-    /// The executor has as many jobs as it admits. Only callers that submit jobs themselves get
-    /// this, since queries wait for room.
+    /// The executor has as many jobs as it admits. Queries wait for room; only a caller's own jobs
+    /// get this.
     ExecutorFull,
-    /// The executor was shut down, or drains.
+    /// The executor was shut down, or drains, before the job began.
     ExecutorClosed,
     /// A pool has ended or cannot start, or the calling thread must not block.
     Unavailable {

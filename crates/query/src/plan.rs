@@ -37,7 +37,7 @@ impl QueryPlan {
         self.scan.table.name()
     }
 
-    /// The conditions that a row must all meet, as written.
+    /// The conjuncts of WHERE, as written.
     pub fn filters(&self) -> Vec<Expr> {
         self.scan.filter.clone().map_or_else(Vec::new, Expr::conjuncts)
     }
@@ -54,8 +54,8 @@ impl QueryPlan {
 
     /// Limits the query's memory: fetched and decoded parts of files, kept and sorted rows, and
     /// groups. A query that needs more fails with [`QueryError::Quota`](crate::QueryError::Quota).
-    /// Real use may exceed the quota by a tenth and half a MiB for each worker. A returned result
-    /// no longer counts.
+    /// Real use exceeds the quota by at most a tenth and half a MiB for each worker. A returned
+    /// result no longer counts.
     ///
     /// ```
     /// use std::sync::Arc;

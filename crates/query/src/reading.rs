@@ -1,5 +1,5 @@
-//! Reads a query's morsels ahead: several requests are under way, and batches arrive in the order
-//! of the slots.
+//! Reads a query's morsels ahead, with several requests under way, in batches in the order of the
+//! slots.
 //!
 //! ```text
 //!   slots ──► begun: reserved, requested ──► BatchStream, in bytes ──► arrived ──► windows
@@ -7,15 +7,15 @@
 //!               └──► tasks and blocking calls of the mixed pool ──────────┘ awaited in order
 //! ```
 //!
-//! The stream carries reading that has begun and weighs what it will bring. So one bound in bytes,
-//! checked before each request, covers requests under way and batches that wait to be taken.
+//! The stream carries begun reading and weighs what it will bring. So one bound in bytes, checked
+//! before each request, covers requests under way and batches that wait to be taken.
 //!
-//! Permits return as answers arrive, in any order. So requests stay under way while the oldest
-//! answer is late, as far as the bytes allow.
+//! Permits return as answers arrive, in any order. So requests stay under way behind a late answer,
+//! as far as the bytes allow.
 //!
-//! A slot that cannot be read is the last one: the source begins no later slot and drops those
-//! begun. Closing aborts requests under way; a call that blocks a thread runs to its end, and its
-//! answer is ignored.
+//! A slot that cannot be read is the last one: no later slot begins, and those begun are dropped.
+//! Closing aborts requests under way; a call that blocks a thread runs to its end, and its answer
+//! is ignored.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,29 +33,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::QueryError;
 use crate::windows::{Batches, Item};
 
-/// Bytes of a batch of morsels. A batch spares a hand-over for each morsel.
+/// Bytes of a batch of morsels, so that not every morsel is a hand-over.
 const BATCH_BYTES: usize = 256 << 10;
 /// Batches that fit into the bytes that may be read ahead, unless a morsel is larger.
 const BATCHES_AHEAD: usize = 4;
 /// Slots of a batch at most, since a slot that need not be read weighs nothing.
 const BATCH_SLOTS: usize = 64;
 
-/// Every request holds this until it has returned. The mutex is never locked; it makes calls
-/// `Sync`.
+/// Every request holds this until it has returned. The mutex only makes calls `Sync`.
 type UntilOver = Arc<Mutex<OnClose>>;
 
 /// Reads a scan's table ahead of its slots.
 pub(crate) struct Reading {
     stream: BatchStream<Begun, QueryError>,
     permits: Arc<Permits>,
-    /// The batch taken from the stream that has not arrived yet.
+    /// The batch taken from the stream, still under way.
     arriving: Option<(Begun, Held<Begun, QueryError>)>,
     over: bool,
 }
 
 impl Reading {
-    /// Reads at most `bytes` ahead, with `requests` at a time. `until_over` is dropped when the
-    /// last request has returned.
+    /// `until_over` is dropped when the last request has returned.
     pub(crate) fn of(
         stage: Arc<ScanStage>,
         mixed: &MixedPool,
@@ -104,7 +102,6 @@ impl Batches for Reading {
                         self.arriving = None;
                         Poll::Ready(Some(Ok(run)))
                     }
-                    // The slot carries the failure and is the last.
                     Poll::Ready(Ok(Arrived::Failed)) => {
                         let run = begun.run();
                         self.end(Some(Ok(run)))
@@ -214,7 +211,6 @@ impl AsyncBatchSource for SlotSource {
             parts: VecDeque::new(),
             failed: false,
         };
-        // One blocking call runs these fetches together.
         let mut blocking = Vec::new();
         while self.next < slots && begun.slots.len() < BATCH_SLOTS && !begun.failed {
             if self.stage.is_enough_before(self.next) {
@@ -264,7 +260,7 @@ impl AsyncBatchSource for SlotSource {
 }
 
 impl SlotSource {
-    /// Begins the fetches that share a thread. Their slots are the last of `begun`.
+    /// The slots of `fetches` are the last of `begun`.
     async fn begin_blocking(
         &mut self,
         begun: &mut Begun,
@@ -290,7 +286,7 @@ impl SlotSource {
     }
 }
 
-/// Blocks. The error is the slot that cannot be read.
+/// The error is the slot that cannot be read.
 fn read(fetches: Vec<SlotFetch>, permit: Permit, _until_over: UntilOver) -> Result<(), usize> {
     for fetch in fetches {
         let slot = fetch.slot();
@@ -346,7 +342,7 @@ impl Permits {
         }
     }
 
-    /// Waits for `requests` permits, at most all; `None` once the permits are closed.
+    /// Waits for `requests` permits, at most all; `None` once they are closed.
     async fn get(&self, requests: usize) -> Option<Permit> {
         let requests = u32::try_from(requests.clamp(1, self.max)).unwrap_or(u32::MAX);
         let held = Arc::clone(&self.free).acquire_many_owned(requests).await.ok()?;

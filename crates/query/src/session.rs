@@ -1,4 +1,4 @@
-//! Sessions: tables, queries over them, and the pools that both run on.
+//! Sessions: tables and queries over them.
 
 mod query;
 mod report;
@@ -38,13 +38,12 @@ pub use report::QueryReport;
 pub struct Session {
     work: Work,
     tables: Catalog,
-    /// Tables whose rows are generated before a query reads them.
     generated: Vec<Arc<TpchTable>>,
 }
 
 impl Session {
-    /// Creates a session without tables on an executor, on [`Pools`](pools::Pools), or with a
-    /// [`Work`] whose token and deadline apply to every call.
+    /// Creates a session on an executor, on [`Pools`](pools::Pools), or with a [`Work`] whose token
+    /// and deadline apply to every call.
     pub fn new(work: impl Into<Work>) -> Self {
         Self {
             work: work.into(),
@@ -62,8 +61,8 @@ impl Session {
         self.tables.register(table)
     }
 
-    /// Opens the file, folder or URL at `path` and registers it as the table `name`. The call
-    /// blocks: every value of a CSV file is read to infer types.
+    /// Opens the file, folder or URL at `path` as the table `name`. The call blocks: every value of
+    /// a CSV file is read to infer types.
     ///
     /// # Errors
     ///
@@ -72,8 +71,8 @@ impl Session {
         self.register(source::open(name, path, &self.work)?)
     }
 
-    /// Registers the TPC-H tables `lineitem`, `orders` and `customer` at this scale. The first
-    /// query over a table generates the columns that it reads.
+    /// Registers the TPC-H tables `lineitem`, `orders` and `customer`. The first query over a table
+    /// generates the columns that it reads.
     ///
     /// ```
     /// use query::Session;

@@ -8,7 +8,7 @@
 //!
 //! All three are [`TableSource`]s: morsels depend on the data alone, only the columns that a query
 //! reads are made, and every error names the file and the place. Jobs infer the types of a CSV file
-//! and generate rows; a [`Work`] shows and stops them.
+//! and generate rows.
 //!
 //! Parquet and CSV tables are [stored](columnar::StoredTable): a [`ByteSource`], a file or an
 //! object, is read before a morsel is opened. The feature `object-store` adds tables by URL.

@@ -1,7 +1,7 @@
 //! Slots, rows and time of each worker in a job.
 //!
-//! The executor knows slots but no rows, and a stage knows rows but no workers. [`Metered`] wraps a
-//! stage and keeps a tally for each worker.
+//! The executor knows slots but no rows, and a stage knows rows but no workers. So [`Metered`]
+//! wraps a stage and keeps a tally for each worker.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pipeline_exec::{JobReport, Stage, StepCx, StepError, lock};
 
-/// The work of one worker in one job.
+/// A worker's part in a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerShare {
     /// The worker's number in its executor, from 0.
@@ -19,11 +19,11 @@ pub struct WorkerShare {
     pub slots: usize,
     /// Rows of the table in those slots, skipped ones included.
     pub rows: usize,
-    /// Time that the worker spent in those slots.
+    /// Time in those slots.
     pub busy: Duration,
 }
 
-/// What a job took: its times, and the share of each worker.
+/// Times of a job, and the share of each worker.
 ///
 /// Its text has a line for the job and one for each worker:
 ///
@@ -98,7 +98,7 @@ impl Metered {
         }
     }
 
-    /// Adds a later stage of the same job, which reads no rows, to the same tally.
+    /// Adds a later stage of the same job, which reads no rows, to the tally.
     pub(crate) fn beside(&self, stage: Arc<dyn Stage>) -> Self {
         Self {
             stage,

@@ -8,14 +8,14 @@
 //!
 //! A job's slots must not wait, and a stage needs their number at its start. So the batches that
 //! have arrived become a window, and the next window gathers while a job computes over it. Two jobs
-//! run at a time: the second has slots for idle workers while the first ends. More run if two have
-//! fewer slots than workers.
+//! run at a time, so idle workers find slots while the first ends. More run if two have fewer slots
+//! than workers.
 //!
-//! The first window has the normal class. Later ones are [`Class::Batch`], so that a long query
-//! does not pass new short ones again and again.
+//! Windows after the first are [`Class::Batch`], so that a long query does not pass new short ones
+//! again and again.
 //!
 //! A query fails with its first failure in the order of the input. The failure closes the stream
-//! and cancels running windows, and the query returns no row.
+//! and cancels later windows, and the query returns no row.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -32,8 +32,8 @@ use crate::run::{Run, RunningJob};
 
 /// Windows that run at the same time, unless they have fewer slots than workers.
 const WINDOWS_AT_ONCE: usize = 2;
-/// Slots of a window for each worker, at most. With eight, one long slot does not leave the other
-/// workers idle.
+/// Slots of a window for each worker, at most. Several keep the other workers busy beside one long
+/// slot.
 const SLOTS_PER_WORKER: usize = 8;
 
 pub(crate) struct Windows<'a> {
@@ -43,10 +43,8 @@ pub(crate) struct Windows<'a> {
     pub(crate) bytes_max: usize,
 }
 
-/// The next batch; `None` at the end.
 pub(crate) type Item<B, E> = Option<Result<B, StreamError<E>>>;
 
-/// Batches in the order of the input.
 pub(crate) trait Batches {
     type Batch: Weigh;
     type Error: Into<QueryError>;
@@ -78,9 +76,7 @@ pub(crate) struct Window {
 }
 
 enum Next<B, E> {
-    /// The oldest window's job has ended.
     Ended(Result<JobReport, JobError>),
-    /// A batch has arrived, or the stream has ended.
     Batch(Item<B, E>),
 }
 
@@ -91,8 +87,7 @@ struct Running {
 }
 
 impl Windows<'_> {
-    /// Computes over `stream` until it ends or `is_enough`. `make` returns the stage of each
-    /// window.
+    /// `make` returns the stage of each window.
     ///
     /// Dropping the future closes the stream and cancels running windows.
     pub(crate) async fn run<S: Batches>(
@@ -108,8 +103,7 @@ impl Windows<'_> {
         let mut effort = Effort::default();
         let mut class = Class::Normal;
         let mut end = Ok(());
-        // Whether the end is known without the running windows: an earlier one failed, or the run
-        // is stopped.
+        // Whether the end stands whatever running windows return.
         let mut abandoned = false;
         while end.is_ok() && !is_enough() {
             let next = match stop.check() {
@@ -163,7 +157,7 @@ impl Windows<'_> {
         }
         stream.close();
         while !abandoned && let Some(oldest) = running.front_mut() {
-            // Windows are in the order of the input, so a failure of one precedes the known end.
+            // A window that fails precedes the known end in the order of the input.
             let failed = match stop.unless_stopped(&mut oldest.job).await {
                 Ok(ended) => self.ended(&mut running, ended, &mut effort),
                 Err(stopped) => Err(stopped),
@@ -213,7 +207,6 @@ impl Windows<'_> {
         .await
     }
 
-    /// Removes the oldest window, which has ended, and adds its effort.
     fn ended(
         &self,
         running: &mut VecDeque<Running>,

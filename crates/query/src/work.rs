@@ -1,4 +1,4 @@
-//! Where work runs, and what stops it: pools, a token, a deadline.
+//! Where work runs, and what stops it.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::stop::Stop;
 /// The pools that work runs on, the token and deadline that stop it, and its progress.
 ///
 /// Jobs compute on the CPU pool, the mixed pool reads files and objects, and the pools' clock wakes
-/// at a deadline. [`Session`](crate::Session) holds one.
+/// at a deadline.
 ///
 /// ```
 /// use query::pipeline_exec::{Job, PipelineExecutor, step};
@@ -47,7 +47,7 @@ impl Work {
         }
     }
 
-    /// Replaces the token that cancels the work. Several works may share a token.
+    /// Replaces the token that cancels the work. Works may share a token.
     #[must_use]
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.token = token;
@@ -86,7 +86,7 @@ impl Work {
         &self.pools
     }
 
-    /// Runs `job` and blocks until it has ended. A full executor makes it wait for room.
+    /// Runs `job` and blocks until it has ended, after waiting for room in a full executor.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@
 //!          └──┴─ over groups: columns are key 0, aggregate 0
 //! ```
 //!
-//! The planner refuses each construct outside its subset by name and place, since a clause that is
-//! skipped is a wrong answer.
+//! The planner refuses each construct outside its subset by name and place, since skipping a clause
+//! gives a wrong answer.
 
 mod clause;
 mod columns;
@@ -59,8 +59,7 @@ impl QueryPlanner {
             return Err(QueryError::Unsupported { construct, position });
         }
         // The parser's tree is as deep as a chain of operators is long, and printing or dropping it
-        // recurses. Usual queries fit on the caller's stack; mapping 60 MiB each time would
-        // dominate planning.
+        // recurses. Mapping 60 MiB for usual queries would dominate planning.
         let stack = STACK + places.operators() * STACK_PER_OPERATOR;
         stacker::maybe_grow(stack, stack, || Self::plan_text(sql, tables, &places))
     }

@@ -1,4 +1,4 @@
-//! Submits and counts the jobs of work that has begun, and ends them when the work is stopped.
+//! Submits and counts the jobs of work that has begun, and stops them with the work.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,11 +21,9 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs a job to its end. A full executor makes it wait for room.
-    ///
     /// # Errors
     ///
-    /// The job's failure, or why the run is stopped.
+    /// The job failed, or the run is stopped.
     pub(crate) async fn job<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
         let mut running = self.submit(job).await?;
         let ended = match self.stop.unless_stopped(&mut running).await {
@@ -40,7 +38,7 @@ impl Run {
         self.stop.check().map(|()| report)
     }
 
-    /// Submits a job as soon as the executor has room.
+    /// Waits for room in the executor.
     ///
     /// # Errors
     ///
@@ -84,7 +82,7 @@ impl Run {
     }
 }
 
-/// A submitted job. Awaiting it returns its outcome; dropping it cancels it.
+/// Awaiting it returns the job's outcome; dropping it cancels the job.
 #[derive(Debug)]
 pub(crate) struct RunningJob<T = ()> {
     ticket: JobTicket<T>,

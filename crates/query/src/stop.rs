@@ -31,7 +31,7 @@ impl Stop {
     ///
     /// # Errors
     ///
-    /// The run is stopped already, or the pools have no clock any more.
+    /// The run is stopped already, or the pools have no clock.
     pub(crate) fn arm(
         caller: &CancellationToken,
         deadline: Option<Instant>,
@@ -64,7 +64,7 @@ impl Stop {
 
     /// # Errors
     ///
-    /// Why the run is stopped, also when the deadline has passed but the timer is late.
+    /// The run is stopped, or its deadline has passed while the timer is late.
     pub(crate) fn check(&self) -> Result<(), QueryError> {
         match self.token.is_cancelled() || self.is_late() {
             true => Err(self.why()),
@@ -80,11 +80,11 @@ impl Stop {
         }
     }
 
-    /// Waits for `future` at most until the run is stopped.
+    /// Ends when `future` does or the run is stopped.
     ///
     /// # Errors
     ///
-    /// Why the run is stopped.
+    /// The run is stopped.
     pub(crate) async fn unless_stopped<F: Future>(&self, future: F) -> Result<F::Output, QueryError> {
         let output = self.token.run_until_cancelled(future).await;
         output.ok_or_else(|| self.why())

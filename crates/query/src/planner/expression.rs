@@ -1,4 +1,4 @@
-//! Plans expressions: resolves names, types operators, and refuses the rest by name.
+//! Plans expressions: resolves names, types operators, and refuses the rest.
 
 use columnar::{AggregateFunction, Arithmetic, Comparison, Expr, TypeError};
 use sqlparser::ast::{
@@ -17,15 +17,15 @@ const DEPTH: usize = 200;
 
 /// The meaning of names and aggregates: over rows, or over groups.
 pub(super) trait Leaf {
-    /// The plan of an expression that is known as a whole, such as a key of GROUP BY.
+    /// Expressions that are known as a whole, such as keys of GROUP BY.
     fn known(&mut self, ast: &Sql) -> Option<Expr>;
 
     fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError>;
 
-    /// A column of the table, in this meaning; `ast` is `None` for a star's.
+    /// `ast` is `None` for a star's column.
     fn column(&mut self, column: Expr, ast: Option<&Sql>) -> Result<Expr, QueryError>;
 
-    /// An aggregate function; an `argument` of `None` is the star.
+    /// An `argument` of `None` is the star.
     fn aggregate(
         &mut self,
         function: AggregateFunction,
@@ -237,7 +237,7 @@ fn aggregate_name(function: &ast::Function) -> Option<&'static str> {
     AggregateFunction::names().find(|known| names_match(name, known))
 }
 
-/// Returns the operands in order, so that a chain of thousands is one level deep.
+/// A chain of thousands becomes one level deep.
 fn operands<'a>(ast: &'a Sql, op: &BinaryOperator, parts: &mut Vec<&'a Sql>) {
     let mut stack = vec![ast];
     while let Some(next) = stack.pop() {
@@ -344,7 +344,6 @@ fn comparison(op: &BinaryOperator) -> Option<Comparison> {
     })
 }
 
-/// The name of an expression outside the subset.
 fn construct(ast: &Sql) -> String {
     match ast {
         Sql::Case { .. } => "CASE".to_owned(),

@@ -1,7 +1,7 @@
 //! Places in the text of a query.
 //!
-//! The parser keeps the places of most expressions, but not of every keyword. A refused construct's
-//! place is that of its keyword's token.
+//! The parser does not keep the place of every keyword, so a refused construct's place is that of
+//! its keyword's token.
 
 use sqlparser::ast::{Expr, Spanned};
 use sqlparser::dialect::GenericDialect;
@@ -18,7 +18,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn new(sql: &str) -> Self {
-        // After a tokenizer error the parser reports it with its place.
+        // The parser reports a tokenizer error with its place.
         let mut tokens = Tokenizer::new(&GenericDialect {}, sql)
             .tokenize_with_location()
             .unwrap_or_default();
@@ -30,7 +30,6 @@ impl Places {
         self.operator_tokens().count()
     }
 
-    /// The place of the operator after the first `count`.
     pub(super) fn operator_past(&self, count: usize) -> Option<Option<Position>> {
         self.operator_tokens()
             .skip(count)
@@ -45,13 +44,12 @@ impl Places {
             .and_then(|token| place(token.span))
     }
 
-    /// The place of the token after the first `word`.
+    /// The place of the token after `word`.
     pub(super) fn after_word(&self, word: &str) -> Option<Position> {
         let at = self.tokens.iter().position(|token| is_word(&token.token, word))?;
         self.tokens.get(at + 1).and_then(|token| place(token.span))
     }
 
-    /// Finds the place by the construct's first keyword.
     pub(super) fn unsupported(&self, construct: &str) -> QueryError {
         let first = construct.split_whitespace().next().unwrap_or_default();
         self.unsupported_as(construct, first)

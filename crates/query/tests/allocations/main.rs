@@ -1,4 +1,4 @@
-//! Queries over files hold little more memory than they reserve. The test's allocator counts every
+//! Queries over files hold little more memory than they reserve, by an allocator that counts every
 //! byte.
 
 mod files;
@@ -18,14 +18,12 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 
 const THREADS: usize = 2;
 
-/// Bytes that queries do not reserve, since they do not grow with the rows. Each worker has a chunk
-/// of 16,384 rows: filtered copies and results of expressions, of 128 or 256 KiB each, and a
-/// decompressor's buffers.
+/// Bytes that queries do not reserve. Each worker has a chunk of 16,384 rows: filtered copies and
+/// results of expressions, of 128 or 256 KiB each, and a decompressor's buffers.
 const BESIDE: usize = THREADS * (512 << 10);
 
 const HANG: Duration = Duration::from_secs(120);
 
-/// Queries with groups and orders by strings, over all rows and few.
 const QUERIES: [&str; 13] = [
     "select sum(n), count(*) from t",
     "select kind, count(*), min(name) from t group by kind",
@@ -42,13 +40,12 @@ const QUERIES: [&str; 13] = [
     "select id, n + 1 from t where n < 500",
 ];
 
-/// The test that measures holds this guard.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a query and returns its result and its peak of bytes, after reading has ended.
+/// Returns the result and the peak of bytes, after reading has ended.
 fn measured(
     sql: &str,
     tables: &Catalog,
@@ -91,7 +88,7 @@ fn a_query_holds_what_it_charges_within_a_tenth_and_charges_at_most_twice_what_i
                 held <= charged / 10 * 11 + BESIDE,
                 "{name}: {held} bytes are held and {charged} charged: {sql}"
             );
-            // Estimates are reserved in advance: up to 1.4 times the held bytes were measured.
+            // Estimates are reserved in advance, up to 1.4 times the held bytes.
             assert!(
                 charged <= 2 * held + BESIDE,
                 "{name}: {charged} bytes are charged and {held} held: {sql}"

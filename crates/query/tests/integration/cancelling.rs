@@ -1,5 +1,4 @@
-//! Queries that are stopped while a slot runs. A gate in the table holds the slot, so no test
-//! depends on speed.
+//! A gate in the table holds a slot while its query is stopped, so no test depends on speed.
 
 use std::sync::Arc;
 use std::thread;
@@ -12,7 +11,7 @@ use crate::run::{Cell, catalog, rows};
 
 const MORSELS: usize = 12;
 
-/// A query for each kind of result: rows, first rows, rows in order, groups.
+/// Queries for each kind of result: rows, first rows, rows in order, groups.
 const QUERIES: [&str; 4] = [
     "select n from gated where n >= 0",
     "select n from gated where n >= 0 limit 700000",
@@ -44,7 +43,6 @@ impl Running {
     }
 }
 
-/// Asserts that the query was cancelled, and that no worker began another slot.
 fn assert_stopped(control: &JobControl, table: &GatedTable, threads: usize) {
     assert_eq!(control.status(), JobStatus::Ended(JobErrorKind::Cancelled));
     let begun = table.slots_begun();
@@ -67,7 +65,7 @@ fn a_query_cancelled_while_a_slot_runs_ends_as_cancelled_and_gives_no_result() {
             let outcome = thread::scope(|scope| {
                 let waiter = scope.spawn(|| ticket.wait());
                 control.cancel();
-                // A slot is never interrupted, so the query has not ended yet.
+                // A slot is never interrupted.
                 assert_eq!(control.status(), JobStatus::Running);
                 table.let_pass();
                 waiter.join().expect("waiting does not panic")
@@ -113,7 +111,7 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
         let (progress, begun) = (control.progress(), table.slots_begun());
         assert_eq!(progress, (MORSELS, MORSELS));
 
-        // The gate is open now, so a leftover slot of the old query would run.
+        // The gate is open now, so a leftover slot would run.
         let plan = QueryPlanner::plan("select min(n) from gated", &catalog(table.clone())).unwrap();
         let next = executor.submit(PipelineBuilder::new(plan).build()).unwrap();
         assert_eq!(rows(&next.wait().unwrap().output), [[Cell::Int(0)]]);
@@ -148,7 +146,6 @@ fn dropping_a_ticket_that_cancels_stops_the_running_query() {
         } = Running::start(QUERIES[0], MORSELS, &executor);
         drop(ticket.cancel_on_drop());
         table.let_pass();
-        // The call returns when every job has ended.
         executor.drain();
         assert_stopped(&control, &table, threads);
     }
@@ -169,7 +166,7 @@ fn dropping_a_plain_ticket_lets_the_running_query_go_on_to_its_end() {
     assert_eq!(table.slots_begun(), MORSELS);
 }
 
-/// Calls `end` while the executor runs `sql` and another job waits, and returns its result.
+/// Calls `end` while the executor runs `sql` and another job waits.
 fn end_while_running<R: Send + 'static>(
     threads: usize,
     sql: &str,
@@ -181,8 +178,7 @@ fn end_while_running<R: Send + 'static>(
         ticket,
         control,
     } = Running::start(sql, MORSELS, &executor);
-    // The next job waits behind the query on the board. When its ticket fires, the end has reached
-    // the query.
+    // The next job is behind the query on the board, so the end reaches the query first.
     table.wait_for_slots(threads);
     let waiting = executor
         .submit(Job::builder("waiting").build())

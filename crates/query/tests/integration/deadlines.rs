@@ -99,7 +99,6 @@ fn a_deadline_that_passes_while_a_slot_computes_ends_the_query_behind_it() {
     for sql in QUERIES {
         let deadline = Instant::now() + SOON;
         let table = Stored::new(rows(), move |moment, morsel| {
-            // The slot computes until the deadline.
             while (moment, morsel) == (Moment::Opening, 0) && Instant::now() < deadline {
                 thread::yield_now();
             }
@@ -142,7 +141,7 @@ fn a_deadline_that_passes_while_a_query_over_memory_computes_ends_it_as_well() {
 /// The query's table never arrives.
 fn ended(query: Query) -> QueryError {
     let (done, ended) = mpsc::channel();
-    // The thread is not joined, since a query whose deadline is lost never ends.
+    // Not joined, since a query whose deadline is lost never ends.
     thread::spawn(move || done.send(query.run()).unwrap_or_default());
     let outcome = ended.recv_timeout(HANG).expect("a deadline ends it");
     outcome.expect_err("its table hangs")
@@ -154,7 +153,7 @@ fn hanging() -> Arc<Stored> {
 
 #[test]
 fn of_a_sessions_and_a_querys_deadlines_the_earliest_counts() {
-    // The query never ends by itself, so the earliest deadline ends it.
+    // The query never ends by itself.
     let orders: [[Option<bool>; 3]; 6] = [
         [Some(true), Some(false), None],
         [Some(false), Some(true), None],
@@ -197,7 +196,7 @@ fn a_deadline_ends_a_query_while_the_users_own_work_fills_the_maintenance_pool()
         };
         pools.maintenance().spawn(blocks).expect("the pool is open");
     }
-    // Both threads are taken, and the third task waits for one.
+    // Both threads are taken, so the third task waits.
     (0..2).for_each(|_| begun.recv_timeout(HANG).expect("a thread starts"));
     let query = prepared(QUERIES[3], hanging(), &Work::new(&pools));
     let error = ended(query.deadline(Instant::now() + SOON));

@@ -84,7 +84,6 @@ fn objects_give_the_same_answers_as_files() {
                 for url in [server.url(), format!("file://{}", path.display())] {
                     let found = by_url(&url, patient(0), sql, &executor).expect("an answer");
                     assert_same_bits(&expected, &found, &format!("{url}: {sql}"));
-                    // A URL may stand for a path.
                     let table = source::open("t", &url, &executor).expect("a table");
                     let found = query(sql, &catalog(table), &executor).expect("an answer");
                     assert_same_bits(&expected, &found, &format!("{url} as a path: {sql}"));
@@ -109,7 +108,7 @@ fn queries_run_on_pools_and_any_store_has_tables() {
         let found = query(SQL[0], &catalog(table.clone()), &work).expect("an answer");
         assert_same_bits(&local(name, &bytes, SQL[0], &executor), &found, name);
 
-        // Another version under the same name has another tag.
+        // The new version under the same name has another tag.
         let put = pools.mixed().block_on(store.put(&name.into(), bytes.into()));
         put.expect("a plain thread").expect("memory");
         let error = query(SQL[0], &catalog(table), &work)
@@ -122,7 +121,6 @@ fn queries_run_on_pools_and_any_store_has_tables() {
     }
 }
 
-/// Requests of opening the table and of the first query.
 fn requests(name: &str, bytes: &[u8], executor: &Work) -> usize {
     let server = ObjectServer::start(name, bytes.to_vec());
     by_url(&server.url(), patient(0), SQL[0], executor).expect("an answer");
@@ -143,13 +141,12 @@ fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
             Fault::Reset,
         ] {
             for at in 0..requests {
-                // Each query has its own server, since an abandoned request of another may still
-                // arrive.
+                // Each query has its own server, since an abandoned request may still arrive.
                 let server = ObjectServer::start(name, bytes.clone());
                 server.plan(at, fault);
                 let outcome = by_url(&server.url(), patient(0), SQL[0], &executor);
                 let what = format!("{name}, {fault:?} at request {at} of {requests}");
-                // The answer to HEAD has no body that could be cut.
+                // The answer to HEAD has no body to cut.
                 match outcome {
                     Ok(_) if at == 0 && fault == Fault::Cut => {}
                     Ok(_) => panic!("{what}: an answer"),

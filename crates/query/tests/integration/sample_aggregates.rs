@@ -1,5 +1,5 @@
-//! `count(distinct x)`, `median`, `var_samp` and `stddev_samp` in SQL give the results of plain
-//! loops, over every numeric type and on any number of threads.
+//! `count(distinct x)`, `median`, `var_samp` and `stddev_samp` give the results of plain loops,
+//! over every numeric type and any number of threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,11 +14,10 @@ use crate::run::{Cell, Row, assert_same_bits, catalog, executors, query, rows};
 
 const ROWS: i64 = 3_000;
 const MORSEL_ROWS: usize = 97;
-/// Row numbers, from -100 to 100, from which the columns derive their values.
+/// Row numbers, from -100 to 100.
 const SPREAD: i64 = 201;
 
-/// A column's type, and its value for a row's number, in units of the type's last digit or, for
-/// floats, of quarters.
+/// The value of a row's number is in units of the type's last digit or, for floats, of quarters.
 struct Column {
     data_type: DataType,
     value: fn(i128) -> i128,
@@ -71,7 +70,6 @@ impl Column {
         array
     }
 
-    /// `tenths` of a unit as a double.
     fn double(&self, tenths: i128) -> f64 {
         match self.data_type {
             DataType::Float16 | DataType::Float32 | DataType::Float64 => tenths as f64 / 40.0,
@@ -90,7 +88,6 @@ impl Column {
         sorted.sort_unstable();
         let median = sorted.get(values.len() / 2).map(|&high| {
             let low = sorted[(values.len() - 1) / 2];
-            // Five times the sum of the two is ten times their mean.
             self.double(match high.checked_add(low).and_then(|sum| sum.checked_mul(5)) {
                 Some(tenths) => tenths,
                 None => panic!("the test's values are small enough"),
@@ -119,7 +116,6 @@ fn parsed(digits: i128, scale: i32) -> f64 {
 fn row(row: i64) -> (i64, Option<i128>) {
     let number = i128::from(row * 7_919 % SPREAD - SPREAD / 2);
     match row {
-        // Groups of one row, with a value and without.
         1_000 => (100, Some(number)),
         2_000 => (101, None),
         _ if row % 13 == 12 => (12, None),
@@ -150,7 +146,7 @@ fn functions(column: usize) -> String {
     .join(", ")
 }
 
-/// Counts and medians match exactly, the others to a few of a double's last digits.
+/// Counts and medians match exactly, the others up to a few of a double's last digits.
 fn assert_close(found: &[Cell], expected: [Option<f64>; 5], what: &str) {
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         let what = format!("{what}, function {at}: {found:?} instead of {expected:?}");
@@ -166,7 +162,7 @@ fn assert_close(found: &[Cell], expected: [Option<f64>; 5], what: &str) {
     }
 }
 
-/// Returns the answer, which must be the same on any number of threads.
+/// The answer must be the same on any number of threads.
 fn answer(sql: &str, table: &Arc<dyn TableSource>) -> Vec<Row> {
     let tables = catalog(Arc::clone(table));
     let answers: Vec<_> = executors()
@@ -211,7 +207,6 @@ fn of_no_row_and_of_no_value_they_are_null_and_the_count_of_distinct_values_zero
         }
         let sql = format!("select k, {} from t where k < 0 group by k", functions(at));
         assert!(answer(&sql, &table).is_empty(), "{sql}");
-        // One value has a median, but no variance.
         let sql = format!("select {} from t where k = 100", functions(at));
         let value = row(1_000).1.map(column.value).expect("it is not NULL");
         assert_close(&answer(&sql, &table)[0], column.expected(&[value]), &sql);

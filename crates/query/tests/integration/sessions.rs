@@ -1,5 +1,4 @@
-//! Sessions: limits of a query, shared tokens and deadlines, and executors that are full or have
-//! ended.
+//! Sessions: limits, shared tokens and deadlines, and executors that are full or have ended.
 
 use std::future::Future;
 use std::pin::pin;
@@ -111,7 +110,7 @@ fn a_future_that_is_dropped_leaves_nothing_at_the_token_and_no_timer() {
         .on_close(move || tell.send(()).expect("the test listens"));
     let mixed = work.pools().mixed();
     let timers = || work.pools().snapshot().wake_ups;
-    // Each registration for the future holds a clone of its waker.
+    // Each registration holds a clone of the future's waker.
     let noted = Arc::new(Noted);
     let waker = Waker::from(Arc::clone(&noted));
     let once = async {
@@ -143,7 +142,6 @@ fn a_future_that_is_dropped_leaves_nothing_at_the_token_and_no_timer() {
     );
 }
 
-/// Counts the clones of the future's waker.
 struct Noted;
 
 impl Wake for Noted {
@@ -153,7 +151,7 @@ impl Wake for Noted {
 #[test]
 fn a_deadline_of_one_query_does_not_end_another_of_the_same_session() {
     let work = executor(2);
-    // More morsels than workers, so that the query gives some up while the gate is closed.
+    // More morsels than workers, so that the query gives some up.
     let table = GatedTable::new(12);
     let session = session(&work, table.clone());
     thread::scope(|scope| {
@@ -324,7 +322,7 @@ fn opening_a_table_is_stopped_by_the_sessions_token_and_deadline() {
     let mut cancelled = Session::new(executor(1).cancelled_by(token.clone()));
     token.cancel();
     let mut late = Session::new(executor(1).deadline(Instant::now()));
-    // A CSV file, a folder, and a missing file: the session looks at none.
+    // The session opens none of these.
     for path in [
         folder.path("t.csv"),
         folder.root().into(),

@@ -15,7 +15,7 @@ use query::pipeline_exec::on_worker_thread;
 pub(crate) enum Moment {
     /// On the mixed pool.
     Fetching,
-    /// The fetch was dropped while it was awaited.
+    /// The awaited fetch was dropped.
     Dropping,
     /// In a slot.
     Opening,
@@ -23,13 +23,12 @@ pub(crate) enum Moment {
 
 type Say = dyn Fn(Moment, usize) -> Result<(), String> + Send + Sync;
 
-/// Stores another table's morsels as bytes to fetch.
 pub(crate) struct Stored {
     table: Arc<dyn TableSource>,
     say: Box<Say>,
-    /// Awaited before a morsel arrives; `None` for a table whose fetch blocks.
+    /// Awaited before a morsel arrives; `None` if the fetch blocks.
     awaited: Option<Box<Await>>,
-    /// Futures that the table still returns; after them it cannot be awaited.
+    /// Fetches that can still be awaited.
     futures: AtomicUsize,
 }
 
@@ -51,7 +50,7 @@ impl Stored {
         Self::of(table, Some(Box::new(|_| Box::pin(async {}))), 1, say)
     }
 
-    /// Each morsel awaits `before`, as an object does.
+    /// Each morsel awaits `before`.
     pub(crate) fn awaited<F: Future<Output = ()> + Send + 'static>(
         table: Arc<dyn TableSource>,
         before: impl Fn(usize) -> F + Send + Sync + 'static,
@@ -166,7 +165,7 @@ struct Waiting<'a>(&'a Stored, Option<usize>);
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(morsel) = self.1 {
-            // The fetch was dropped, so no caller receives a failure.
+            // No caller receives a failure.
             let _nobody = self.0.say(Moment::Dropping, morsel);
         }
     }

@@ -1,5 +1,5 @@
-//! Tables read while a query computes give the same answers as one job. After a fault the query
-//! returns one error, does not hang and releases the table.
+//! Tables read while a query computes give the answers of one job. After a fault the query returns
+//! one error, does not hang and releases the table.
 
 mod at_once;
 
@@ -41,7 +41,6 @@ fn run_at_once(
     Ok(outcome?.rows)
 }
 
-/// Reports the query's close to the receiver.
 pub(crate) fn watched(query: Query) -> (Query, mpsc::Receiver<()>) {
     let (tell, closed) = mpsc::channel();
     // A test may have dropped the receiver.
@@ -199,7 +198,6 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
             }
             (_, Err(QueryError::Cancelled)) if matches!(fault, Fault::Cancel(_)) => answers[kind] += 1,
             (_, Err(QueryError::DeadlineExceeded)) if matches!(fault, Fault::Expire(_)) => answers[kind] += 1,
-            // The query fails before the fault.
             (Err(expected), Err(found)) => assert_eq!(expected.to_string(), found.to_string(), "{what}"),
             (expected, found) => panic!("{what}\nexpected {expected:?}\nfound {found:?}"),
         }

@@ -1,6 +1,5 @@
-//! Evaluates queries row by row over the parser's tree, in three-valued logic.
-//!
-//! The reference shares only the parser with the engine.
+//! Evaluates queries row by row over the parser's tree, in three-valued logic. It shares only the
+//! parser with the engine.
 
 use std::cmp::Ordering;
 
@@ -19,7 +18,6 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
 }
 
-/// A query that must fail.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DivisionByZero;
 
@@ -56,7 +54,7 @@ struct Reference<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Scope<'a> {
     Row(&'a Row),
-    /// The rows of a group; columns are those of its first row.
+    /// Columns are those of the first row.
     Group(&'a [&'a Row]),
 }
 
@@ -111,7 +109,7 @@ impl Reference<'_> {
         Ok(rows)
     }
 
-    /// The select list with aliases; `*` is every column.
+    /// `*` is every column.
     fn items(&self, select: &Select) -> Vec<(Expr, Option<String>)> {
         let mut items = Vec::new();
         for item in &select.projection {
@@ -326,7 +324,6 @@ impl Reference<'_> {
         Ok(match name.as_str() {
             "count" => Cell::Int(values.len() as i64),
             "min" => values.into_iter().min_by(compare).unwrap_or(Cell::Null),
-            // Equal values are interchangeable.
             "max" => values.into_iter().max_by(compare).unwrap_or(Cell::Null),
             "sum" => match sum(&values) {
                 Cell::Null if self.fault == Fault::EmptySumIsZero => Cell::Int(0),
@@ -347,8 +344,8 @@ impl Reference<'_> {
     }
 }
 
-/// AND (`decides` is false) or OR (`decides` is true). A side equal to `decides` decides; otherwise
-/// a NULL side makes the result NULL.
+/// AND if `decides` is false, OR if it is true: a side equal to `decides` decides, otherwise NULL
+/// does.
 fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
     let sides = [left, right];
     if sides.contains(&&Cell::Bool(decides)) {
@@ -505,7 +502,7 @@ fn order_expressions(query: &Query) -> Vec<&Expr> {
     }
 }
 
-/// The item of the select list that `expr` names by number or alias.
+/// Finds an item by number or alias.
 fn position(expr: &Expr, items: &[(Expr, Option<String>)]) -> Option<usize> {
     match expr {
         Expr::Value(literal) => match constant(&literal.value) {

@@ -104,7 +104,7 @@ fn a_long_row_group_with_a_page_index_is_cut_into_ranges() {
             .collect::<Vec<_>>(),
         [131_072, 131_072, 37_856]
     );
-    // A range takes its row group's bounds, which are wide enough, but not its count of NULLs.
+    // A range takes its row group's bounds, but not its count of NULLs.
     assert_eq!(table.statistics(1, 2).nulls(), None);
     assert_eq!(table.statistics(1, 0).nulls(), Some(0));
     assert_eq!(
@@ -219,8 +219,7 @@ fn files_without_rows_or_columns_are_tables() {
     assert_eq!((types.len(), rows.len()), (0, 0));
 }
 
-/// Writes a file like `path`'s, whose footer claims `rows` in each row group and `values` in each
-/// column.
+/// The footer claims `rows` in each row group and `values` in each column.
 fn write_with_claims(path: &Path, rows: i64, values: i64) {
     let mut bytes = std::fs::read(path).unwrap();
     let metadata = ParquetMetaDataReader::new()

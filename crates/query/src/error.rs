@@ -1,4 +1,4 @@
-//! Why a query failed: what is wrong, and where in its text.
+//! Errors of queries: the fault, and its place in the text.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use pools::{CpuError, MixedError};
 
 use crate::position::Position;
 
-/// A query failed. Nothing of its result is given out.
+/// A query failed and returns no rows.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -17,10 +17,10 @@ pub enum QueryError {
     Parse {
         /// What the parser expected.
         message: String,
-        /// Where it stopped.
+        /// Where the parser stopped.
         position: Option<Position>,
     },
-    /// The text is SQL, but outside the subset.
+    /// The text is SQL, but outside the supported subset.
     Unsupported {
         /// The construct, as the language calls it.
         construct: String,
@@ -31,7 +31,7 @@ pub enum QueryError {
     UnknownTable {
         /// The name as written.
         name: String,
-        /// The tables there are.
+        /// The registered tables.
         candidates: Vec<String>,
         /// Where it stands.
         position: Option<Position>,
@@ -40,7 +40,7 @@ pub enum QueryError {
     UnknownColumn {
         /// The name as written.
         name: String,
-        /// The columns there are, the most alike first.
+        /// The table's columns, most similar first.
         candidates: Vec<String>,
         /// Where it stands.
         position: Option<Position>,
@@ -49,12 +49,12 @@ pub enum QueryError {
     UnknownFunction {
         /// The name as written.
         name: String,
-        /// The functions there are.
+        /// The known functions.
         candidates: Vec<String>,
         /// Where it stands.
         position: Option<Position>,
     },
-    /// Two tables were given one name.
+    /// Two tables have one name.
     DuplicateTable {
         /// The name.
         name: String,
@@ -78,17 +78,17 @@ pub enum QueryError {
     },
     /// A value left the range of its type.
     Overflow {
-        /// The expression that was evaluated.
+        /// The expression.
         expression: String,
     },
     /// A row was divided by zero.
     DivisionByZero {
-        /// The expression that was evaluated.
+        /// The expression.
         expression: String,
     },
-    /// A value does not fit the type it was converted to, or an operation failed on it.
+    /// A value does not fit its new type, or an operation failed on it.
     Evaluation {
-        /// The expression that was evaluated.
+        /// The expression.
         expression: String,
         /// What was wrong with the value.
         message: String,
@@ -97,16 +97,16 @@ pub enum QueryError {
     Read(ReadError),
     /// The query needs more memory than [`Query::memory_limit`](crate::Query::memory_limit) allows.
     Quota(MemoryExceeded),
-    /// The query's token was cancelled, or its executor was shut down.
+    /// The query's token was cancelled, or its executor was shut down while a job ran.
     Cancelled,
     /// The query's deadline passed before its answer was ready.
     DeadlineExceeded,
-    /// The executor has as many jobs as it admits. Queries wait for room, so only callers that
-    /// submit jobs themselves get this.
+    /// The executor has as many jobs as it admits. Queries wait for room; only a caller's own jobs
+    /// get this.
     ExecutorFull,
-    /// The executor was shut down, or drains.
+    /// The executor was shut down, or drains, before the job began.
     ExecutorClosed,
-    /// A pool has ended or cannot start, or the calling thread must not wait for it.
+    /// A pool has ended or cannot start, or the calling thread must not block.
     Unavailable {
         /// Which pool, and why.
         message: String,
@@ -119,7 +119,7 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// The place in the query's text, where it is known.
+    /// The place in the query's text, if known.
     pub fn position(&self) -> Option<Position> {
         match self {
             Self::Parse { position, .. }
@@ -241,7 +241,7 @@ impl From<JobError> for QueryError {
         match error.kind {
             JobErrorKind::Cancelled => return Self::Cancelled,
             JobErrorKind::DeadlineExceeded => return Self::DeadlineExceeded,
-            // Of a query's job nothing ran when its executor was shut down.
+            // A job is handed back only if none of it ran before its executor was shut down.
             JobErrorKind::HandedBack => return Self::ExecutorClosed,
             _ => {}
         }

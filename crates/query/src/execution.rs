@@ -1,5 +1,4 @@
-//! A query on its way to its answer: one job over a table in memory, windows over a table that is
-//! read meanwhile.
+//! Runs a query: one job over a table in memory, or windows over a table that is read meanwhile.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use crate::result::QueryResult;
 use crate::run::Run;
 use crate::windows::{Window, Windows};
 
-/// How a table of files or objects is read.
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
     /// Bytes that are read ahead of the workers.
@@ -76,7 +74,7 @@ pub(crate) async fn execute(
     Ok(effort.report(last))
 }
 
-/// Drops what was fetched and produced, whatever the end is.
+/// Drops fetched bytes and partial results at any end.
 struct GiveUp(Arc<ScanStage>);
 
 impl Drop for GiveUp {
@@ -85,7 +83,6 @@ impl Drop for GiveUp {
     }
 }
 
-/// Some slots of a stage, as a stage.
 struct Part {
     whole: Arc<dyn Stage>,
     slots: Range<usize>,

@@ -15,8 +15,7 @@
 //! | a plan | [`QueryPlanner`], [`QueryPlan`], [`PipelineBuilder`] |
 //! | control | [`Work`], [`Progress`], `run`, `stop`: pools, token, deadline |
 //!
-//! A module uses those on its own line and below. No kernel runs in this crate: `columnar`
-//! computes.
+//! A module uses those on its own line and below. `columnar` computes; this crate has no kernels.
 #![forbid(unsafe_code)]
 
 mod catalog;
@@ -50,14 +49,14 @@ pub use session::{Explain, Query, QueryReport, Session};
 pub use statistics::{JobStatistics, WorkerShare};
 pub use work::Work;
 
-/// What a query may take in memory.
+/// The memory a query may take.
 pub use columnar::{MemoryExceeded, MemoryPool};
-/// The stores that tables can be objects of.
+/// The stores of tables that are objects.
 #[cfg(feature = "object-store")]
 pub use object_store;
-/// The executor that jobs are submitted to.
+/// The executor of the jobs.
 pub use pipeline_exec;
-/// The pools that tables are read on.
+/// The pools that read tables.
 pub use pools;
 /// Cancels queries: see [`Query::run_async`].
 pub use tokio_util::sync::CancellationToken;

@@ -1,4 +1,4 @@
-//! Results as text: an aligned table for people, CSV and JSON for programs.
+//! Results as text: an aligned table, CSV or JSON.
 //!
 //! | | table | CSV | JSON |
 //! |---|---|---|---|
@@ -22,7 +22,7 @@ use crate::result::QueryResult;
 /// How a result is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum OutputFormat {
-    /// Aligned columns, for people.
+    /// Aligned columns.
     #[default]
     Table,
     /// RFC 4180 with a header.
@@ -31,11 +31,11 @@ pub enum OutputFormat {
     Json,
 }
 
-/// Renders a result. The text ends with a line break, or is empty.
+/// Renders a result. The text is empty or ends with a line break.
 ///
 /// # Errors
 ///
-/// [`QueryError::Evaluation`] when a value has no text: a timestamp outside of the calendar.
+/// [`QueryError::Evaluation`] when a value has no text, such as a timestamp outside the calendar.
 ///
 /// # Examples
 ///

@@ -1,4 +1,4 @@
-//! From a plan to a job for the pipeline executor, which gives the result.
+//! Makes a plan the executor's job, which returns the result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,8 @@ use crate::statistics::{Metered, WorkerShare};
 
 /// Makes a job of a plan, for callers that submit it themselves.
 ///
-/// The slots of this job read what is not in memory themselves, and hold their workers up
-/// meanwhile. For tables of files or objects use a [`Session`](crate::Session), which reads ahead
-/// of the workers.
+/// The job's slots read what is not in memory and block their workers meanwhile. For tables of
+/// files or objects use a [`Session`](crate::Session), which reads ahead of the workers.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,7 +40,7 @@ pub struct PipelineBuilder {
 }
 
 impl PipelineBuilder {
-    /// For `plan`.
+    /// Prepares a job for `plan`.
     pub fn new(plan: QueryPlan) -> Self {
         let table = plan.table().to_owned();
         let stage = Arc::new(ScanStage::new(plan.scan));
@@ -68,17 +67,14 @@ impl PipelineBuilder {
         &self.stage
     }
 
-    /// The scan, whose slots are counted by worker.
     pub(crate) fn metered_stage(&self) -> Arc<dyn Stage> {
         Arc::clone(&self.metered) as _
     }
 
-    /// What each worker has done so far.
     pub(crate) fn workers(&self) -> Vec<WorkerShare> {
         self.metered.workers()
     }
 
-    /// All stages of the query.
     pub(crate) fn whole_job(&self, deadline: Option<Duration>) -> Job<QueryResult> {
         let job = Job::builder(self.table.clone()).stage(self.metered_stage());
         self.output(job.cost(self.stage.cost()), deadline)

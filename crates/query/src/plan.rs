@@ -8,8 +8,8 @@ use columnar::{Expr, MemoryPool, SelectPlan};
 
 use crate::error::QueryError;
 
-/// A checked query: every name is a column, every operator fits its types. Its text is what
-/// `--explain` shows.
+/// A checked query: every name is a column, and every operator fits its types. `--explain` shows
+/// its text.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,7 +37,7 @@ impl QueryPlan {
         self.scan.table.name()
     }
 
-    /// The conditions that a row must all meet, as written.
+    /// The conjuncts of WHERE, as written.
     pub fn filters(&self) -> Vec<Expr> {
         self.scan.filter.clone().map_or_else(Vec::new, Expr::conjuncts)
     }
@@ -52,10 +52,10 @@ impl QueryPlan {
         self.scan.schema()
     }
 
-    /// The same query within a quota: what is fetched and decoded of files, rows that are kept and
-    /// sorted, groups. A query that needs more fails with
-    /// [`QueryError::Quota`](crate::QueryError::Quota). Real use is at most a tenth more, and half
-    /// a MiB for each worker. The result is not counted once it is given out.
+    /// Limits the query's memory: fetched and decoded parts of files, kept and sorted rows, and
+    /// groups. A query that needs more fails with [`QueryError::Quota`](crate::QueryError::Quota).
+    /// Real use exceeds the quota by at most a tenth and half a MiB for each worker. A returned
+    /// result no longer counts.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -83,8 +83,8 @@ impl QueryPlan {
         self
     }
 
-    /// The same query with groups partitioned by these columns, in place of the table's shard key,
-    /// if all of them are keys of GROUP BY. No result depends on it.
+    /// Partitions groups by these columns instead of the table's shard key, if all are keys of
+    /// GROUP BY. The result stays the same.
     ///
     /// ```
     /// use std::sync::Arc;

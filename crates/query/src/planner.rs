@@ -1,4 +1,4 @@
-//! From SQL to a [`QueryPlan`]: one SELECT over one table.
+//! Plans SQL as a [`QueryPlan`]: one SELECT over one table.
 //!
 //! ```text
 //!   select a, sum(b * 2) from t where c > 1 group by a order by 2
@@ -7,8 +7,8 @@
 //!          └──┴─ over groups: columns are key 0, aggregate 0
 //! ```
 //!
-//! `sqlparser` parses far more than this planner knows. The planner refuses the rest by name and
-//! place: a clause that is skipped is a wrong answer.
+//! The planner refuses each construct outside its subset by name and place, since skipping a clause
+//! gives a wrong answer.
 
 mod clause;
 mod columns;
@@ -35,10 +35,10 @@ use expression::{Leaf, plan_expression};
 use group::GroupColumns;
 use position::{Places, parse_error, place};
 
-/// Operators of a query at most: few enough for the stack below.
+/// Operators of a query at most, so that the stack below suffices.
 const OPERATORS: usize = 10_000;
 
-/// Bytes of stack for planning, without operators and for each.
+/// Bytes of stack for planning: a fixed part, and a part for each operator.
 const STACK: usize = 256 * 1024;
 const STACK_PER_OPERATOR: usize = 6 * 1024;
 
@@ -51,7 +51,7 @@ impl QueryPlanner {
     ///
     /// # Errors
     ///
-    /// What is wrong with the query, and where.
+    /// The fault in the query, and its place.
     pub fn plan(sql: &str, tables: &Catalog) -> Result<QueryPlan, QueryError> {
         let places = Places::new(sql);
         if let Some(position) = places.operator_past(OPERATORS) {
@@ -59,8 +59,7 @@ impl QueryPlanner {
             return Err(QueryError::Unsupported { construct, position });
         }
         // The parser's tree is as deep as a chain of operators is long, and printing or dropping it
-        // recurses. Usual queries fit on the caller's stack; mapping 60 MiB each time would
-        // dominate planning.
+        // recurses. Mapping 60 MiB for usual queries would dominate planning.
         let stack = STACK + places.operators() * STACK_PER_OPERATOR;
         stacker::maybe_grow(stack, stack, || Self::plan_text(sql, tables, &places))
     }
@@ -171,7 +170,6 @@ fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<Q
     })
 }
 
-/// The table that FROM names.
 fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Columns, QueryError> {
     let source = match select.from.as_slice() {
         [] => return Err(places.unsupported_as("SELECT without FROM", "SELECT")),
@@ -220,10 +218,9 @@ fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Colum
     Ok(Columns::new(Arc::clone(table), called.value.clone()))
 }
 
-/// One column of the result.
 struct OutputItem<'a> {
     name: String,
-    /// The query's expression, or `None` for a column of a star.
+    /// `None` for a column of a star.
     ast: Option<&'a ast::Expr>,
     column: usize,
 }
@@ -287,7 +284,6 @@ fn plan_condition(condition: &ast::Expr, leaf: &mut dyn Leaf) -> Result<Expr, Qu
     Expr::condition(planned).map_err(|error| refusal::type_mismatch(error, condition))
 }
 
-/// The keys of GROUP BY: expressions over rows, positions or names of the result.
 fn plan_keys(
     group_by: &[ast::Expr],
     items: &[OutputItem<'_>],
@@ -314,7 +310,6 @@ fn plan_keys(
     Ok(keys)
 }
 
-/// The keys of ORDER BY: positions or names of the result, or expressions.
 fn plan_order(
     order: &[&ast::OrderByExpr],
     outputs: &[(String, Expr)],
@@ -334,7 +329,7 @@ fn plan_order(
             },
         };
         let descending = item.options.asc == Some(false);
-        // PostgreSQL: NULL is larger than every value.
+        // NULL is larger than every value, as in PostgreSQL.
         let nulls_first = item.options.nulls_first.unwrap_or(descending);
         let key = SortKey::new(expr, descending, nulls_first);
         keys.push(key.map_err(|error| refusal::type_mismatch(error, &item.expr))?);

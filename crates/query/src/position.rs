@@ -26,7 +26,7 @@ impl Position {
     /// assert_eq!(Position { line: 3, column: 1 }.mark("select 1"), None);
     /// ```
     pub fn mark(&self, sql: &str) -> Option<String> {
-        /// Characters of the line that are shown on either side of the place.
+        /// Characters shown on either side of the place.
         const NEAR: usize = 80;
         let line: Vec<char> = sql
             .lines()
@@ -34,7 +34,7 @@ impl Position {
             .chars()
             .collect();
         let at = usize::try_from(self.column).ok()?.checked_sub(1)?.min(line.len());
-        // What would save less than the dots take is shown.
+        // A cut must save more characters than its dots take.
         let start = at.checked_sub(NEAR).filter(|&cut| cut > 3).unwrap_or(0);
         let end = (at + NEAR < line.len())
             .then_some(at + NEAR)
@@ -47,7 +47,7 @@ impl Position {
         text.push('\n');
         text.extend(dots(start > 0).chars().map(|_| ' '));
         for &character in before {
-            // A tab stays a tab, so that both lines stop at the same column.
+            // A tab stays a tab, so that both lines align.
             let width = if character == '\t' {
                 0
             } else {

@@ -1,4 +1,4 @@
-//! How far work is: what it does, slots done, slots in all.
+//! Shows what work does, and its slots.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,6 @@ pub struct Progress {
 #[derive(Default)]
 struct State {
     activity: String,
-    /// Jobs that were submitted and have not ended.
     running: Vec<JobControl>,
     /// Slots of jobs that have ended.
     done: usize,
@@ -34,13 +33,13 @@ struct State {
 }
 
 impl Progress {
-    /// What is done, and with which table: `reading trips`. Empty before work begins.
+    /// What the work does, and on which table: `reading trips`. Empty before work begins.
     #[must_use]
     pub fn activity(&self) -> String {
         lock(&self.state).activity.clone()
     }
 
-    /// Slots done and slots in all, as far as both are known.
+    /// Slots done, and all slots known so far.
     #[must_use]
     pub fn slots(&self) -> (usize, usize) {
         let (mut done, expected, running) = {
@@ -56,7 +55,6 @@ impl Progress {
         (done, total.max(expected))
     }
 
-    /// Starts from zero, for the next activity.
     pub(crate) fn begin(&self, activity: String) {
         let mut state = lock(&self.state);
         state.activity = activity;
@@ -64,12 +62,12 @@ impl Progress {
         state.expected = 0;
     }
 
-    /// Says how many slots all jobs have, later ones included.
+    /// Sets the slots of all jobs, later ones included.
     pub(crate) fn expect(&self, slots: usize) {
         lock(&self.state).expected = slots;
     }
 
-    /// Adds a job until the returned guard is dropped.
+    /// Counts a job until the returned guard is dropped.
     pub(crate) fn add(&self, job: JobControl) -> Counted {
         lock(&self.state).running.push(job.clone());
         Counted {
@@ -88,7 +86,6 @@ impl fmt::Debug for Progress {
     }
 }
 
-/// A job that runs, as [`Progress`] counts it.
 #[derive(Debug)]
 pub(crate) struct Counted {
     progress: Progress,

@@ -1,5 +1,5 @@
-//! A query's morsels on their way from where they lie: several requests under way, batches in the
-//! order of the slots.
+//! Reads a query's morsels ahead, with several requests under way, in batches in the order of the
+//! slots.
 //!
 //! ```text
 //!   slots ──► begun: reserved, requested ──► BatchStream, in bytes ──► arrived ──► windows
@@ -7,16 +7,15 @@
 //!               └──► tasks and blocking calls of the mixed pool ──────────┘ awaited in order
 //! ```
 //!
-//! The stream carries reading that has begun, which weighs what it will bring. So one bound in
-//! bytes covers what is under way and what has arrived, and is checked before a request is made. A
-//! batch counts until it has arrived and is taken.
+//! The stream carries begun reading and weighs what it will bring. So one bound in bytes, checked
+//! before each request, covers requests under way and batches that wait to be taken.
 //!
-//! Permits come back as answers arrive, in any order. So the line to a store stays busy while the
-//! oldest answer is late; the bytes bound how far younger answers get ahead of it.
+//! Permits return as answers arrive, in any order. So requests stay under way behind a late answer,
+//! as far as the bytes allow.
 //!
-//! A slot that cannot be read is the last one: nothing behind it begins, and what has begun behind
-//! it is dropped. Closing drops all that is under way: a request at once, while a call that blocks
-//! a thread returns later and is ignored.
+//! A slot that cannot be read is the last one: no later slot begins, and those begun are dropped.
+//! Closing aborts requests under way; a call that blocks a thread runs to its end, and its answer
+//! is ignored.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -34,28 +33,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::QueryError;
 use crate::windows::{Batches, Item};
 
-/// Bytes of a batch of morsels. Several are handed over at once, since a hand-over has its price.
+/// Bytes of a batch of morsels, so that not every morsel is a hand-over.
 const BATCH_BYTES: usize = 256 << 10;
 /// Batches that fit into the bytes that may be read ahead, unless a morsel is larger.
 const BATCHES_AHEAD: usize = 4;
-/// Slots of a batch at most: those whose morsels need not be read weigh nothing.
+/// Slots of a batch at most, since a slot that need not be read weighs nothing.
 const BATCH_SLOTS: usize = 64;
 
-/// Held by every request until it has returned. The lock is never taken; it makes calls `Sync`.
+/// Every request holds this until it has returned. The mutex only makes calls `Sync`.
 type UntilOver = Arc<Mutex<OnClose>>;
 
-/// What is read of a scan's table ahead of its slots.
+/// Reads a scan's table ahead of its slots.
 pub(crate) struct Reading {
     stream: BatchStream<Begun, QueryError>,
     permits: Arc<Permits>,
-    /// Taken from the stream, and not arrived yet.
+    /// The batch taken from the stream, still under way.
     arriving: Option<(Begun, Held<Begun, QueryError>)>,
-    /// The last item was given.
     over: bool,
 }
 
 impl Reading {
-    /// Reads the slots of `stage`, at most `bytes` ahead and with `requests` at a time.
     /// `until_over` is dropped when the last request has returned.
     pub(crate) fn of(
         stage: Arc<ScanStage>,
@@ -82,7 +79,6 @@ impl Reading {
         }
     }
 
-    /// The last item.
     fn end<T>(&mut self, last: Option<T>) -> Poll<Option<T>> {
         self.close();
         Poll::Ready(last)
@@ -106,7 +102,6 @@ impl Batches for Reading {
                         self.arriving = None;
                         Poll::Ready(Some(Ok(run)))
                     }
-                    // The slot has the failure, and is the last.
                     Poll::Ready(Ok(Arrived::Failed)) => {
                         let run = begun.run();
                         self.end(Some(Ok(run)))
@@ -131,7 +126,6 @@ impl Batches for Reading {
     }
 }
 
-/// Slots whose morsels were read.
 pub(crate) struct SlotRun {
     pub(crate) slots: Range<usize>,
     bytes: usize,
@@ -143,20 +137,17 @@ impl Weigh for SlotRun {
     }
 }
 
-/// Slots whose morsels are being read. Dropping this aborts their requests.
+/// Slots whose morsels are being read. Dropping it aborts their requests.
 struct Begun {
     slots: Range<usize>,
     bytes: usize,
     /// In the order of the slots. An error is the slot that failed.
     parts: VecDeque<MixedTask<Result<(), usize>>>,
-    /// The last slot has failed already.
     failed: bool,
 }
 
-/// How slots have arrived.
 enum Arrived {
     Whole,
-    /// Up to one that failed.
     Failed,
 }
 
@@ -199,7 +190,6 @@ impl Drop for Begun {
     }
 }
 
-/// Begins to read, slot by slot.
 struct SlotSource {
     stage: Arc<ScanStage>,
     next: usize,
@@ -221,13 +211,12 @@ impl AsyncBatchSource for SlotSource {
             parts: VecDeque::new(),
             failed: false,
         };
-        // Fetches that block a thread share one.
         let mut blocking = Vec::new();
         while self.next < slots && begun.slots.len() < BATCH_SLOTS && !begun.failed {
             if self.stage.is_enough_before(self.next) {
                 break;
             }
-            // A morsel that would make the batch too large begins the next one.
+            // A morsel that is too large for the batch begins the next one.
             let is_first = begun.slots.is_empty();
             if !is_first && begun.bytes + self.stage.bytes_to_fetch(self.next) > self.batch_bytes {
                 break;
@@ -263,7 +252,7 @@ impl AsyncBatchSource for SlotSource {
         Ok((!begun.slots.is_empty()).then_some(begun))
     }
 
-    /// No batch weighs more, so the bound is one.
+    /// No batch weighs more, so the stream's bound holds.
     fn expected_bytes(&self) -> Option<usize> {
         let next = (self.next < self.stage.slots()).then(|| self.stage.bytes_to_fetch(self.next));
         next.map(|bytes| bytes.max(self.batch_bytes))
@@ -271,7 +260,7 @@ impl AsyncBatchSource for SlotSource {
 }
 
 impl SlotSource {
-    /// Begins the fetches that share a thread; their slots are the last of `begun`.
+    /// The slots of `fetches` are the last of `begun`.
     async fn begin_blocking(
         &mut self,
         begun: &mut Begun,
@@ -297,7 +286,7 @@ impl SlotSource {
     }
 }
 
-/// Reads on this thread, which blocks. The error is the slot that cannot be read.
+/// The error is the slot that cannot be read.
 fn read(fetches: Vec<SlotFetch>, permit: Permit, _until_over: UntilOver) -> Result<(), usize> {
     for fetch in fetches {
         let slot = fetch.slot();
@@ -307,7 +296,6 @@ fn read(fetches: Vec<SlotFetch>, permit: Permit, _until_over: UntilOver) -> Resu
     Ok(())
 }
 
-/// Reads for one slot without blocking.
 async fn read_async(fetch: SlotFetch, permit: Permit, _until_over: UntilOver) -> Result<(), usize> {
     let slot = fetch.slot();
     fetch.run_async().await.map_err(|FetchFailed| slot)?;
@@ -315,7 +303,7 @@ async fn read_async(fetch: SlotFetch, permit: Permit, _until_over: UntilOver) ->
     Ok(())
 }
 
-/// What is called when a query's table is read no more.
+/// Calls made when the last request of a query has returned.
 #[derive(Default)]
 pub(crate) struct OnClose(Vec<Box<dyn FnOnce() + Send>>);
 
@@ -339,8 +327,7 @@ impl fmt::Debug for OnClose {
     }
 }
 
-/// Permits for requests. Closed when no further request may begin: reading is closed, or a request
-/// has failed.
+/// Permits for requests. A failed request or the end of reading closes them.
 struct Permits {
     max: usize,
     free: Arc<Semaphore>,
@@ -355,8 +342,7 @@ impl Permits {
         }
     }
 
-    /// Waits for `requests` permits, or for all that there are; `None` when no further request may
-    /// begin.
+    /// Waits for `requests` permits, at most all; `None` once they are closed.
     async fn get(&self, requests: usize) -> Option<Permit> {
         let requests = u32::try_from(requests.clamp(1, self.max)).unwrap_or(u32::MAX);
         let held = Arc::clone(&self.free).acquire_many_owned(requests).await.ok()?;
@@ -372,7 +358,7 @@ impl Permits {
     }
 }
 
-/// Requests that are under way. Dropped before [`succeeded`](Self::succeeded), they have failed.
+/// A permit dropped before [`succeeded`](Self::succeeded) counts as a failed request.
 struct Permit {
     free: Arc<Semaphore>,
     _held: OwnedSemaphorePermit,
@@ -387,7 +373,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        // All requests before this one have begun, and none behind it is needed.
+        // Earlier requests have begun, and no later one is needed.
         if !self.succeeded {
             self.free.close();
         }

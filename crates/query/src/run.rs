@@ -1,4 +1,4 @@
-//! Work that has begun: its jobs are submitted here, counted, and ended when the work is stopped.
+//! Submits and counts the jobs of work that has begun, and stops them with the work.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,6 @@ use crate::error::QueryError;
 use crate::progress::{Counted, Progress};
 use crate::stop::Stop;
 
-/// One run of work, from its begin to its end.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) executor: PipelineHandle,
@@ -22,11 +21,9 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs a job to its end. While the executor is full this waits for room.
-    ///
     /// # Errors
     ///
-    /// What the job failed with, or why the run is stopped.
+    /// The job failed, or the run is stopped.
     pub(crate) async fn job<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
         let mut running = self.submit(job).await?;
         let ended = match self.stop.unless_stopped(&mut running).await {
@@ -41,11 +38,11 @@ impl Run {
         self.stop.check().map(|()| report)
     }
 
-    /// Submits a job as soon as the executor has room for it.
+    /// Waits for room in the executor.
     ///
     /// # Errors
     ///
-    /// When the executor has ended, or why the run is stopped.
+    /// The executor has ended, or the run is stopped.
     pub(crate) async fn submit<T: Send + 'static>(&self, job: Job<T>) -> Result<RunningJob<T>, QueryError> {
         let submitted = self.stop.unless_stopped(self.executor.submit_async(job)).await?;
         let ticket = submitted?.cancel_on_drop();
@@ -64,7 +61,7 @@ impl Run {
         control.cancel();
     }
 
-    /// Why a job failed: if the run was stopped, the reason for that.
+    /// The reason that stopped the run goes before the job's own.
     pub(crate) fn failed(&self, error: JobError) -> QueryError {
         match (error.kind, self.stop.check()) {
             (JobErrorKind::Cancelled | JobErrorKind::DeadlineExceeded, Err(stopped)) => stopped,
@@ -72,7 +69,6 @@ impl Run {
         }
     }
 
-    /// `job` with the run's deadline as its own.
     pub(crate) fn in_time<T>(&self, job: JobBuilder<T>) -> JobBuilder<T> {
         match self.time_left() {
             Some(left) => job.deadline(left),
@@ -80,14 +76,13 @@ impl Run {
         }
     }
 
-    /// The time until the deadline, which is the deadline of each job of the run.
     pub(crate) fn time_left(&self) -> Option<Duration> {
         let deadline = self.stop.deadline()?;
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 }
 
-/// A job that was submitted. Awaiting it gives its end, dropping it cancels it.
+/// Awaiting it returns the job's outcome; dropping it cancels the job.
 #[derive(Debug)]
 pub(crate) struct RunningJob<T = ()> {
     ticket: JobTicket<T>,

@@ -1,4 +1,4 @@
-//! Tables from outside: Parquet, CSV and generated TPC-H data.
+//! Opens tables: Parquet, CSV and generated TPC-H data.
 //!
 //! ```text
 //!   a path, a URL ──► open ──┬── Parquet: a file, or a folder of files with the same columns ([`ParquetTable`])
@@ -7,11 +7,11 @@
 //! ```
 //!
 //! All three are [`TableSource`]s: morsels depend on the data alone, only the columns that a query
-//! reads are made, and every error names the file and the place. Inferring the types of a CSV file
-//! and generating rows are jobs: they run on all cores, and a [`Work`] shows and stops them.
+//! reads are made, and every error names the file and the place. Jobs infer the types of a CSV file
+//! and generate rows.
 //!
 //! Parquet and CSV tables are [stored](columnar::StoredTable): a [`ByteSource`], a file or an
-//! object, is read before a morsel is opened. Tables by URL come with the feature `object-store`.
+//! object, is read before a morsel is opened. The feature `object-store` adds tables by URL.
 //!
 //! A value that cannot be read is an error, never NULL.
 
@@ -44,15 +44,15 @@ use self::opening::Opening;
 use crate::error::QueryError;
 use crate::work::Work;
 
-/// Opens the file, folder or URL at `path` as the table `name`. It blocks.
+/// Opens the file, folder or URL at `path` as the table `name`, and blocks.
 ///
 /// A folder is a Parquet table. A file is Parquet if it begins like one or ends in `.parquet`,
 /// `.parq` or `.pq`, and CSV if it ends in `.csv`, `.tsv` or `.txt`.
 ///
 /// # Errors
 ///
-/// [`QueryError::Read`] with the path when the file is missing, broken, or of no known format; why
-/// `work` is stopped.
+/// [`QueryError::Read`] with the path when the file is missing, broken, or of no known format, or
+/// the error that stopped `work`.
 ///
 /// # Examples
 ///
@@ -86,7 +86,7 @@ pub fn open(name: &str, path: impl AsRef<Path>, work: &Work) -> Result<Arc<dyn T
     open_source(name, LocalFile::shared(path)?, extension(path), &opening)
 }
 
-/// Whether this is a URL; `open_url` checks its scheme.
+/// `open_url` checks the scheme.
 fn is_url(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())

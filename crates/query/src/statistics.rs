@@ -1,7 +1,7 @@
-//! What each worker did in a job: slots, rows, time.
+//! Slots, rows and time of each worker in a job.
 //!
-//! The executor knows slots but no rows, and a stage knows rows but no workers. [`Metered`] wraps a
-//! stage and keeps a tally for each worker. No result depends on it.
+//! The executor knows slots but no rows, and a stage knows rows but no workers. So [`Metered`]
+//! wraps a stage and keeps a tally for each worker.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,22 +10,22 @@ use std::time::{Duration, Instant};
 
 use pipeline_exec::{JobReport, Stage, StepCx, StepError, lock};
 
-/// The work of one worker in one job.
+/// A worker's part in a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerShare {
     /// The worker's number in its executor, from 0.
     pub worker: usize,
-    /// Slots that it ran.
+    /// Slots that the worker ran.
     pub slots: usize,
     /// Rows of the table in those slots, skipped ones included.
     pub rows: usize,
-    /// Time that it spent in them.
+    /// Time in those slots.
     pub busy: Duration,
 }
 
-/// How a job went.
+/// Times of a job, and the share of each worker.
 ///
-/// As text, a line for the job and one for each worker:
+/// Its text has a line for the job and one for each worker:
 ///
 /// ```text
 /// query lineitem: 92 slots in 41.530 ms, first claimed after 0.021 ms
@@ -34,7 +34,7 @@ pub struct WorkerShare {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobStatistics {
-    /// What the job did, and with which table.
+    /// What the job did, and on which table.
     pub what: String,
     /// From submission to the first claim.
     pub wait: Duration,
@@ -82,10 +82,9 @@ impl fmt::Display for JobStatistics {
     }
 }
 
-/// Runs another stage and counts who ran what.
+/// Runs another stage and tallies its slots and rows by worker.
 pub(crate) struct Metered {
     stage: Arc<dyn Stage>,
-    /// The rows of a slot.
     rows: Box<dyn Fn(usize) -> usize + Send + Sync>,
     shares: Arc<Mutex<BTreeMap<usize, WorkerShare>>>,
 }
@@ -99,7 +98,7 @@ impl Metered {
         }
     }
 
-    /// Wraps a later stage of the same job, which reads no rows of the table, into the same tally.
+    /// Adds a later stage of the same job, which reads no rows, to the tally.
     pub(crate) fn beside(&self, stage: Arc<dyn Stage>) -> Self {
         Self {
             stage,
@@ -108,7 +107,6 @@ impl Metered {
         }
     }
 
-    /// The tallies so far, by worker.
     pub(crate) fn workers(&self) -> Vec<WorkerShare> {
         lock(&self.shares).values().cloned().collect()
     }

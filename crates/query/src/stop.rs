@@ -1,12 +1,11 @@
-//! What stops work: a cancelled token, or a deadline that has passed.
+//! Stops work when a token is cancelled or a deadline has passed.
 //!
 //! ```text
 //!   caller's token ──► child token ──► every wait of the work ends
 //!   one timer ────────────┘
 //! ```
 //!
-//! Each run has a child token and a timer of its own, so runs under one token do not affect each
-//! other.
+//! Each run has its own child token and timer, so runs under one token do not affect each other.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::QueryError;
 
-/// Stops one run of work.
 #[derive(Debug)]
 pub(crate) struct Stop {
     caller: CancellationToken,
@@ -33,7 +31,7 @@ impl Stop {
     ///
     /// # Errors
     ///
-    /// When the run is stopped already, or the pools have no clock any more.
+    /// The run is stopped already, or the pools have no clock.
     pub(crate) fn arm(
         caller: &CancellationToken,
         deadline: Option<Instant>,
@@ -60,14 +58,13 @@ impl Stop {
         self.deadline
     }
 
-    /// Whether the deadline has passed.
     fn is_late(&self) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
     /// # Errors
     ///
-    /// Why the run is stopped, if it is; also when the deadline has passed and the timer is late.
+    /// The run is stopped, or its deadline has passed while the timer is late.
     pub(crate) fn check(&self) -> Result<(), QueryError> {
         match self.token.is_cancelled() || self.is_late() {
             true => Err(self.why()),
@@ -75,7 +72,7 @@ impl Stop {
         }
     }
 
-    /// Why the run is stopped. A cancel wins over a deadline.
+    /// A cancel wins over a deadline.
     pub(crate) fn why(&self) -> QueryError {
         match !self.caller.is_cancelled() && self.is_late() {
             true => QueryError::DeadlineExceeded,
@@ -83,18 +80,17 @@ impl Stop {
         }
     }
 
-    /// Waits for `future`, but not longer than until the run is stopped.
+    /// Ends when `future` does or the run is stopped.
     ///
     /// # Errors
     ///
-    /// Why the run is stopped.
+    /// The run is stopped.
     pub(crate) async fn unless_stopped<F: Future>(&self, future: F) -> Result<F::Output, QueryError> {
         let output = self.token.run_until_cancelled(future).await;
         output.ok_or_else(|| self.why())
     }
 }
 
-/// Cancels when it is woken.
 struct Cancels(CancellationToken);
 
 impl Wake for Cancels {
@@ -110,7 +106,6 @@ mod tests {
 
     use super::*;
 
-    /// How a wait without end under this stop ends.
     fn waited(pools: &Pools, stop: &Stop) -> QueryError {
         let waited = pools.mixed().block_on(stop.unless_stopped(pending::<()>()));
         waited.expect("a plain thread").expect_err("it is stopped")
@@ -149,7 +144,7 @@ mod tests {
         if let Ok(stop) = &stop {
             assert!(matches!(waited(&pools, stop), QueryError::DeadlineExceeded));
         }
-        // The run has not ended, and its timer has run.
+        // The timer has run although `stop` still exists.
         while wake_ups() > 0 {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! Computing over what is read meanwhile: a stream of batches, and jobs over windows of it.
+//! Computes over a stream of batches while it is read, with a job for each window.
 //!
 //! ```text
 //!   batches, read ahead within a bound         │ 6 │ 5 │
@@ -6,16 +6,16 @@
 //!   what the slots leave, by the slot                    ──► the same, whatever the windows were
 //! ```
 //!
-//! A job's slots must not wait, and their number is known when a stage starts. So all batches that
-//! have arrived become a window, a job computes over it, and the next window gathers meanwhile. Two
-//! jobs are there at a time: while the first comes to its last slots, the second has slots for idle
-//! workers. If two have fewer slots than there are workers, more windows are started.
+//! A job's slots must not wait, and a stage needs their number at its start. So the batches that
+//! have arrived become a window, and the next window gathers while a job computes over it. Two jobs
+//! run at a time, so idle workers find slots while the first ends. More run if two have fewer slots
+//! than workers.
 //!
-//! The first window is a job like any other. Later ones are [`Class::Batch`], so that a long query
-//! does not pass new short ones again and again.
+//! Windows after the first are [`Class::Batch`], so that a long query does not pass new short ones
+//! again and again.
 //!
-//! A query fails with its first failure in the order of the input. Then the stream is closed,
-//! running windows are cancelled, and no row is given out.
+//! A query fails with its first failure in the order of the input. The failure closes the stream
+//! and cancels later windows, and the query returns no row.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -30,13 +30,12 @@ use pools::stream::{BatchStream, StreamError, Weigh};
 use crate::error::QueryError;
 use crate::run::{Run, RunningJob};
 
-/// Windows that run at the same time, unless they have fewer slots than there are workers.
+/// Windows that run at the same time, unless they have fewer slots than workers.
 const WINDOWS_AT_ONCE: usize = 2;
-/// Slots of a window for each worker, at most. Enough that one long slot does not leave the other
-/// workers idle.
+/// Slots of a window for each worker, at most. Several keep the other workers busy beside one long
+/// slot.
 const SLOTS_PER_WORKER: usize = 8;
 
-/// Runs windows of one table.
 pub(crate) struct Windows<'a> {
     pub(crate) table: String,
     pub(crate) run: &'a Run,
@@ -44,18 +43,15 @@ pub(crate) struct Windows<'a> {
     pub(crate) bytes_max: usize,
 }
 
-/// The next batch; `None` at the end.
 pub(crate) type Item<B, E> = Option<Result<B, StreamError<E>>>;
 
-/// Batches in the order of the input.
 pub(crate) trait Batches {
     type Batch: Weigh;
     type Error: Into<QueryError>;
 
-    /// The next batch. An error is the last item.
+    /// An error is the last item.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Item<Self::Batch, Self::Error>>;
 
-    /// Ends reading.
     fn close(&mut self);
 }
 
@@ -72,7 +68,6 @@ impl<B: Weigh + Send + 'static, E: Into<QueryError> + Send + 'static> Batches fo
     }
 }
 
-/// A window as a job runs it.
 pub(crate) struct Window {
     pub(crate) stage: Arc<dyn Stage>,
     /// The number of its first slot in the whole table, for messages.
@@ -80,11 +75,8 @@ pub(crate) struct Window {
     pub(crate) cost: u64,
 }
 
-/// What happened first.
 enum Next<B, E> {
-    /// The oldest window has ended.
     Ended(Result<JobReport, JobError>),
-    /// A batch has arrived, or the stream has ended.
     Batch(Item<B, E>),
 }
 
@@ -95,7 +87,7 @@ struct Running {
 }
 
 impl Windows<'_> {
-    /// Computes over `stream` until it ends or `is_enough`. `make` makes the stage of each window.
+    /// `make` returns the stage of each window.
     ///
     /// Dropping the future closes the stream and cancels running windows.
     pub(crate) async fn run<S: Batches>(
@@ -111,8 +103,7 @@ impl Windows<'_> {
         let mut effort = Effort::default();
         let mut class = Class::Normal;
         let mut end = Ok(());
-        // The end does not depend on running windows: one failed before them, or the run is
-        // stopped.
+        // Whether the end stands whatever running windows return.
         let mut abandoned = false;
         while end.is_ok() && !is_enough() {
             let next = match stop.check() {
@@ -166,8 +157,7 @@ impl Windows<'_> {
         }
         stream.close();
         while !abandoned && let Some(oldest) = running.front_mut() {
-            // A window that fails came before the end that is known, since windows are in the order
-            // of the input.
+            // A window that fails precedes the known end in the order of the input.
             let failed = match stop.unless_stopped(&mut oldest.job).await {
                 Ok(ended) => self.ended(&mut running, ended, &mut effort),
                 Err(stopped) => Err(stopped),
@@ -217,7 +207,6 @@ impl Windows<'_> {
         .await
     }
 
-    /// Removes the oldest window, which has ended, and adds its effort.
     fn ended(
         &self,
         running: &mut VecDeque<Running>,
@@ -246,7 +235,7 @@ impl Windows<'_> {
         let message = match error {
             StreamError::Source(error) => return error.into(),
             StreamError::Closed => return QueryError::Cancelled,
-            // `StreamError` has a text only for sources whose errors have one.
+            // `StreamError` implements `Display` only for sources whose errors do.
             StreamError::Panicked { message } => {
                 return QueryError::Internal {
                     message: format!("reading panicked: {message}"),
@@ -265,7 +254,6 @@ impl Windows<'_> {
     }
 }
 
-/// What the jobs of a query took together.
 #[derive(Debug)]
 pub(crate) struct Effort {
     began: Instant,
@@ -297,7 +285,7 @@ impl Effort {
         }
     }
 
-    /// The report of the last job, as the report of all.
+    /// Turns the last job's report into the report of all jobs.
     pub(crate) fn report<T>(mut self, last: JobReport<T>) -> JobReport<T> {
         self.add(&last);
         let wait = self.wait.unwrap_or(last.wait);

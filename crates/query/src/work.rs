@@ -1,4 +1,4 @@
-//! Where work runs, and what stops it: pools, a token, a deadline.
+//! Where work runs, and what stops it.
 
 use std::time::Instant;
 
@@ -11,11 +11,10 @@ use crate::progress::Progress;
 use crate::run::Run;
 use crate::stop::Stop;
 
-/// The pools that work runs on, with the token and the deadline that stop it, and its progress.
+/// The pools that work runs on, the token and deadline that stop it, and its progress.
 ///
-/// Tables are opened and queries are run with it: jobs compute on the CPU pool, files and objects
-/// are read on the mixed pool, and a deadline is one wake-up by the pools' clock.
-/// [`Session`](crate::Session) holds one.
+/// Jobs compute on the CPU pool, the mixed pool reads files and objects, and the pools' clock wakes
+/// at a deadline.
 ///
 /// ```
 /// use query::pipeline_exec::{Job, PipelineExecutor, step};
@@ -37,7 +36,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Work on these pools that nothing stops yet.
+    /// Creates work without a deadline, whose token is new.
     #[must_use]
     pub fn new(pools: &Pools) -> Self {
         Self {
@@ -48,14 +47,14 @@ impl Work {
         }
     }
 
-    /// Replaces the token that cancels the work. Any number of works may share a token.
+    /// Replaces the token that cancels the work. Works may share a token.
     #[must_use]
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.token = token;
         self
     }
 
-    /// Stops the work at `deadline`. Of several deadlines the earliest counts.
+    /// Stops the work at `deadline`. The earliest of several deadlines counts.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -87,11 +86,11 @@ impl Work {
         &self.pools
     }
 
-    /// Runs `job` and blocks until it has ended. While the executor is full this waits for room.
+    /// Runs `job` and blocks until it has ended, after waiting for room in a full executor.
     ///
     /// # Errors
     ///
-    /// What the job failed with, [`QueryError::Cancelled`], [`QueryError::DeadlineExceeded`], and
+    /// The job's failure, [`QueryError::Cancelled`], [`QueryError::DeadlineExceeded`], or
     /// [`QueryError::Unavailable`] where blocking is not allowed: in async code and in CPU tasks.
     pub fn run<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
         self.block_on(async {
@@ -108,12 +107,11 @@ impl Work {
         self.pools.mixed()
     }
 
-    /// What stops one run of the work, unless it is stopped already.
     pub(crate) fn arm_stop(&self) -> Result<Stop, QueryError> {
         Stop::arm(&self.token, self.deadline, &self.pools)
     }
 
-    /// Begins, unless the work is stopped already.
+    /// Fails if the work is stopped already.
     pub(crate) fn begin(&self, activity: String) -> Result<Run, QueryError> {
         let stop = self.arm_stop()?;
         self.progress.begin(activity);
@@ -125,7 +123,7 @@ impl Work {
         })
     }
 
-    /// Waits on this thread, which must be allowed to block.
+    /// The calling thread must be allowed to block.
     pub(crate) fn block_on<T>(
         &self,
         answer: impl Future<Output = Result<T, QueryError>>,
@@ -139,7 +137,7 @@ impl Work {
 }
 
 impl Clone for Work {
-    /// Work with the same pools, token and deadline, and a progress of its own.
+    /// The clone has the same pools, token and deadline, and its own progress.
     fn clone(&self) -> Self {
         Self {
             pools: self.pools.clone(),
@@ -157,7 +155,7 @@ impl From<Pools> for Work {
 }
 
 impl From<PipelineExecutor> for Work {
-    /// On pools whose CPU work runs on `executor`.
+    /// The work's CPU pool is `executor`.
     fn from(executor: PipelineExecutor) -> Self {
         Self::new(&Pools::from_executor(executor))
     }

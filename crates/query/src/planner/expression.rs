@@ -1,4 +1,4 @@
-//! Expressions of the subset: names resolved, operators typed, the rest refused by name.
+//! Plans expressions: resolves names, types operators, and refuses the rest.
 
 use columnar::{AggregateFunction, Arithmetic, Comparison, Expr, TypeError};
 use sqlparser::ast::{
@@ -12,21 +12,20 @@ use super::position::place;
 use super::refusal::{type_mismatch, unsupported};
 use crate::error::QueryError;
 
-/// Operators inside operators at most: shallow enough for any stack.
+/// Operators inside operators at most, so that any stack suffices.
 const DEPTH: usize = 200;
 
-/// What names and aggregates in an expression mean: over rows, or over groups.
+/// The meaning of names and aggregates: over rows, or over groups.
 pub(super) trait Leaf {
-    /// The plan of an expression that is known as a whole: a key of GROUP BY.
+    /// Expressions that are known as a whole, such as keys of GROUP BY.
     fn known(&mut self, ast: &Sql) -> Option<Expr>;
 
-    /// The index of the table's column `name`.
     fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError>;
 
-    /// A column of the table, in this meaning; `ast` is absent for a star's.
+    /// `ast` is `None` for a star's column.
     fn column(&mut self, column: Expr, ast: Option<&Sql>) -> Result<Expr, QueryError>;
 
-    /// An aggregate function of `argument`; `None` is the star.
+    /// An `argument` of `None` is the star.
     fn aggregate(
         &mut self,
         function: AggregateFunction,
@@ -35,7 +34,6 @@ pub(super) trait Leaf {
     ) -> Result<Expr, QueryError>;
 }
 
-/// Plans one expression.
 pub(super) fn plan_expression(ast: &Sql, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
     plan_nested(ast, leaf, DEPTH)
 }
@@ -152,7 +150,6 @@ fn plan_nested(ast: &Sql, leaf: &mut dyn Leaf, depth: usize) -> Result<Expr, Que
     }
 }
 
-/// True if an aggregate function stands somewhere in the expression.
 pub(super) fn has_aggregate(ast: &Sql) -> bool {
     match ast {
         Sql::Function(function) => aggregate_name(function).is_some(),
@@ -240,7 +237,7 @@ fn aggregate_name(function: &ast::Function) -> Option<&'static str> {
     AggregateFunction::names().find(|known| names_match(name, known))
 }
 
-/// The operands of a chain of `op`, in order. A chain of thousands is one level deep.
+/// A chain of thousands becomes one level deep.
 fn operands<'a>(ast: &'a Sql, op: &BinaryOperator, parts: &mut Vec<&'a Sql>) {
     let mut stack = vec![ast];
     while let Some(next) = stack.pop() {
@@ -266,7 +263,7 @@ fn negate(condition: Expr, negated: bool) -> Result<Expr, TypeError> {
     }
 }
 
-/// `-5` as a constant, so that the smallest integer can be written.
+/// Makes `-5` one constant, so that the smallest integer can be written.
 fn negative_number(operand: &Sql) -> Option<Expr> {
     match operand {
         Sql::Value(ValueWithSpan {
@@ -277,7 +274,7 @@ fn negative_number(operand: &Sql) -> Option<Expr> {
     }
 }
 
-/// A LIKE pattern with `\` as the escape character, whatever the query's is.
+/// Rewrites a LIKE pattern to the escape character `\`.
 fn plan_pattern(
     pattern: &Sql,
     escape: Option<&ValueWithSpan>,
@@ -347,7 +344,6 @@ fn comparison(op: &BinaryOperator) -> Option<Comparison> {
     })
 }
 
-/// What an expression outside the subset is called.
 fn construct(ast: &Sql) -> String {
     match ast {
         Sql::Case { .. } => "CASE".to_owned(),

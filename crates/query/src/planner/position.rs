@@ -1,7 +1,7 @@
 //! Places in the text of a query.
 //!
-//! The parser keeps the places of most expressions, but not of every keyword. A refused construct
-//! stands where its keyword is among the tokens.
+//! The parser does not keep the place of every keyword, so a refused construct's place is that of
+//! its keyword's token.
 
 use sqlparser::ast::{Expr, Spanned};
 use sqlparser::dialect::GenericDialect;
@@ -12,14 +12,13 @@ use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 use crate::error::QueryError;
 use crate::position::Position;
 
-/// The tokens of a query with their places.
 pub(super) struct Places {
     tokens: Vec<TokenWithSpan>,
 }
 
 impl Places {
     pub(super) fn new(sql: &str) -> Self {
-        // The parser refuses a text without tokens, with its place.
+        // The parser reports a tokenizer error with its place.
         let mut tokens = Tokenizer::new(&GenericDialect {}, sql)
             .tokenize_with_location()
             .unwrap_or_default();
@@ -27,12 +26,10 @@ impl Places {
         Self { tokens }
     }
 
-    /// The number of operators.
     pub(super) fn operators(&self) -> usize {
         self.operator_tokens().count()
     }
 
-    /// The place of the operator after the first `count`, if there is one.
     pub(super) fn operator_past(&self, count: usize) -> Option<Option<Position>> {
         self.operator_tokens()
             .skip(count)
@@ -40,7 +37,6 @@ impl Places {
             .next()
     }
 
-    /// The first place of a keyword or symbol.
     pub(super) fn of_word(&self, word: &str) -> Option<Position> {
         self.tokens
             .iter()
@@ -48,19 +44,17 @@ impl Places {
             .and_then(|token| place(token.span))
     }
 
-    /// The place of what follows the first `word`.
+    /// The place of the token after `word`.
     pub(super) fn after_word(&self, word: &str) -> Option<Position> {
         let at = self.tokens.iter().position(|token| is_word(&token.token, word))?;
         self.tokens.get(at + 1).and_then(|token| place(token.span))
     }
 
-    /// A construct outside the subset, named by its first keyword.
     pub(super) fn unsupported(&self, construct: &str) -> QueryError {
         let first = construct.split_whitespace().next().unwrap_or_default();
         self.unsupported_as(construct, first)
     }
 
-    /// A construct that begins with `word`, outside the subset.
     pub(super) fn unsupported_as(&self, construct: &str, word: &str) -> QueryError {
         QueryError::Unsupported {
             construct: construct.to_owned(),
@@ -73,7 +67,7 @@ impl Places {
     }
 }
 
-/// The beginning of a span, if the parser kept it.
+/// `None` if the parser did not keep the place.
 pub(super) fn place(span: Span) -> Option<Position> {
     let known = span.start.line > 0;
     known.then_some(Position {
@@ -82,8 +76,7 @@ pub(super) fn place(span: Span) -> Option<Position> {
     })
 }
 
-/// The beginning of an expression, found without recursion: a chain of operators is as deep as
-/// long.
+/// Uses no recursion, since a chain of operators is as deep as long.
 pub(super) fn start(ast: &Expr) -> Option<Position> {
     let mut first = ast;
     while let Expr::BinaryOp { left, .. } = first {
@@ -92,7 +85,7 @@ pub(super) fn start(ast: &Expr) -> Option<Position> {
     place(first.span())
 }
 
-/// The parser's error; it writes the place into its message.
+/// The parser writes the place into its message.
 pub(super) fn parse_error(error: &ParserError) -> QueryError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
@@ -108,7 +101,7 @@ pub(super) fn parse_error(error: &ParserError) -> QueryError {
     }
 }
 
-/// `3, Column: 14`.
+/// Parses `3, Column: 14`.
 fn read_place(place: &str) -> Option<Position> {
     let (line, column) = place.split_once(", Column: ")?;
     Some(Position {

@@ -1,5 +1,5 @@
-//! Queries over files hold the memory that they reserve and little more. In this program an
-//! allocator counts every byte.
+//! Queries over files hold little more memory than they reserve, by an allocator that counts every
+//! byte.
 
 mod files;
 
@@ -18,15 +18,12 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 
 const THREADS: usize = 2;
 
-/// Bytes that are not reserved, since they do not grow with the rows. Each worker has a chunk of
-/// 16,384 rows: filtered copies and results of expressions, of 128 or 256 KiB each, and a
-/// decompressor's buffers. Plan, jobs and stream take some KiB.
+/// Bytes that queries do not reserve. Each worker has a chunk of 16,384 rows: filtered copies and
+/// results of expressions, of 128 or 256 KiB each, and a decompressor's buffers.
 const BESIDE: usize = THREADS * (512 << 10);
 
-/// Far longer than anything here takes.
 const HANG: Duration = Duration::from_secs(120);
 
-/// Groups by strings, strings in an order and as they are, all and few of them.
 const QUERIES: [&str; 13] = [
     "select sum(n), count(*) from t",
     "select kind, count(*), min(name) from t group by kind",
@@ -43,14 +40,12 @@ const QUERIES: [&str; 13] = [
     "select id, n + 1 from t where n < 500",
 ];
 
-/// Held by the test that measures.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a query. Gives its result and the peak of bytes above those before; reading has ended when
-/// this returns.
+/// Returns the result and the peak of bytes, after reading has ended.
 fn measured(
     sql: &str,
     tables: &Catalog,
@@ -68,7 +63,7 @@ fn measured(
     (outcome, ALLOCATED.peak_usage() - before)
 }
 
-/// A query that holds as much is large. All but those of one number over Parquet files are.
+/// Bytes from which a query counts as large.
 const LARGE: usize = 4 * BESIDE;
 
 #[test]
@@ -93,8 +88,7 @@ fn a_query_holds_what_it_charges_within_a_tenth_and_charges_at_most_twice_what_i
                 held <= charged / 10 * 11 + BESIDE,
                 "{name}: {held} bytes are held and {charged} charged: {sql}"
             );
-            // Much is reserved by an estimate before it is there. Up to 1.4 times as much was
-            // measured.
+            // Estimates are reserved in advance, up to 1.4 times the held bytes.
             assert!(
                 charged <= 2 * held + BESIDE,
                 "{name}: {charged} bytes are charged and {held} held: {sql}"

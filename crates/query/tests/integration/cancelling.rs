@@ -1,5 +1,4 @@
-//! Queries that are stopped while a slot runs. A gate in the table holds the slot, so no test
-//! depends on speed.
+//! A gate in the table holds a slot while its query is stopped, so no test depends on speed.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,10 +9,9 @@ use query::{PipelineBuilder, QueryError, QueryPlanner, QueryResult};
 use crate::gated_table::GatedTable;
 use crate::run::{Cell, catalog, rows};
 
-/// More morsels than any executor here has workers.
 const MORSELS: usize = 12;
 
-/// A query for each kind of result: rows, first rows, rows in order, groups.
+/// Queries for each kind of result: rows, first rows, rows in order, groups.
 const QUERIES: [&str; 4] = [
     "select n from gated where n >= 0",
     "select n from gated where n >= 0 limit 700000",
@@ -21,7 +19,6 @@ const QUERIES: [&str; 4] = [
     "select sum(n), count(*) from gated",
 ];
 
-/// A query of which a slot is held at the gate.
 struct Running {
     table: Arc<GatedTable>,
     ticket: JobTicket<QueryResult>,
@@ -46,7 +43,6 @@ impl Running {
     }
 }
 
-/// Asserts that the query was cancelled, and that no worker began another slot.
 fn assert_stopped(control: &JobControl, table: &GatedTable, threads: usize) {
     assert_eq!(control.status(), JobStatus::Ended(JobErrorKind::Cancelled));
     let begun = table.slots_begun();
@@ -67,10 +63,9 @@ fn a_query_cancelled_while_a_slot_runs_ends_as_cancelled_and_gives_no_result() {
                 control,
             } = Running::start(sql, MORSELS, &executor);
             let outcome = thread::scope(|scope| {
-                // As in a program: one thread waits for the ticket, another stops the job.
                 let waiter = scope.spawn(|| ticket.wait());
                 control.cancel();
-                // A slot is never interrupted, so the query is not over yet.
+                // A slot is never interrupted.
                 assert_eq!(control.status(), JobStatus::Running);
                 table.let_pass();
                 waiter.join().expect("waiting does not panic")
@@ -108,7 +103,7 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
             control,
         } = Running::start(QUERIES[0], MORSELS, &executor);
         control.cancel();
-        // Slots that no worker has claimed are given up at once; running ones are not done.
+        // A cancel gives up unclaimed slots at once; running ones are not done.
         let (done, total) = control.progress();
         assert!(done < total && total == MORSELS, "{done} of {total}");
         table.let_pass();
@@ -116,7 +111,7 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
         let (progress, begun) = (control.progress(), table.slots_begun());
         assert_eq!(progress, (MORSELS, MORSELS));
 
-        // The gate is open now, so a slot that is left of the old query would run.
+        // The gate is open now, so a leftover slot would run.
         let plan = QueryPlanner::plan("select min(n) from gated", &catalog(table.clone())).unwrap();
         let next = executor.submit(PipelineBuilder::new(plan).build()).unwrap();
         assert_eq!(rows(&next.wait().unwrap().output), [[Cell::Int(0)]]);
@@ -128,7 +123,7 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
 #[test]
 fn a_query_beside_the_cancelled_one_gets_its_answer() {
     let executor = PipelineExecutor::new(2).expect("threads start");
-    // One morsel holds one worker; the other worker runs the second query.
+    // One morsel holds one worker; the other runs the second query.
     let cancelled = Running::start(QUERIES[3], 1, &executor);
     let other = Running::start("select max(n) from gated", MORSELS, &executor);
     cancelled.control.cancel();
@@ -151,7 +146,6 @@ fn dropping_a_ticket_that_cancels_stops_the_running_query() {
         } = Running::start(QUERIES[0], MORSELS, &executor);
         drop(ticket.cancel_on_drop());
         table.let_pass();
-        // Returns when every job has ended.
         executor.drain();
         assert_stopped(&control, &table, threads);
     }
@@ -172,7 +166,7 @@ fn dropping_a_plain_ticket_lets_the_running_query_go_on_to_its_end() {
     assert_eq!(table.slots_begun(), MORSELS);
 }
 
-/// Ends the executor by `end`, while it runs `sql` and another job waits. Gives what `end` gave.
+/// Calls `end` while the executor runs `sql` and another job waits.
 fn end_while_running<R: Send + 'static>(
     threads: usize,
     sql: &str,
@@ -184,8 +178,7 @@ fn end_while_running<R: Send + 'static>(
         ticket,
         control,
     } = Running::start(sql, MORSELS, &executor);
-    // No worker is free for the next job, and it is behind the query on the board: when its ticket
-    // fires, the end has reached the query.
+    // The next job is behind the query on the board, so the end reaches the query first.
     table.wait_for_slots(threads);
     let waiting = executor
         .submit(Job::builder("waiting").build())

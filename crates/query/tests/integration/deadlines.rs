@@ -1,5 +1,5 @@
-//! Deadlines that pass wherever a query is. What a deadline ends waits for it or hangs, so no test
-//! depends on speed.
+//! Deadlines that pass at each point of a query. The work waits for its deadline or hangs, so no
+//! test depends on speed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -15,9 +15,7 @@ use crate::run::{catalog, executor, planned};
 use crate::stored_table::{Moment, Stored};
 use crate::streaming::watched;
 
-/// Far longer than any step of these tests.
 const HANG: Duration = Duration::from_secs(120);
-/// Soon.
 const SOON: Duration = Duration::from_millis(20);
 
 const QUERIES: [&str; 4] = [
@@ -27,7 +25,6 @@ const QUERIES: [&str; 4] = [
     "select sum(n), count(*) from gated",
 ];
 
-/// Three morsels whose gate is open.
 fn rows() -> Arc<GatedTable> {
     let table = GatedTable::new(3);
     table.let_pass();
@@ -102,7 +99,6 @@ fn a_deadline_that_passes_while_a_slot_computes_ends_the_query_behind_it() {
     for sql in QUERIES {
         let deadline = Instant::now() + SOON;
         let table = Stored::new(rows(), move |moment, morsel| {
-            // Computing takes until then.
             while (moment, morsel) == (Moment::Opening, 0) && Instant::now() < deadline {
                 thread::yield_now();
             }
@@ -127,8 +123,7 @@ fn a_deadline_that_passes_while_a_query_over_memory_computes_ends_it_as_well() {
         let progress = query.progress();
         let outcome = thread::scope(|scope| {
             let running = scope.spawn(move || query.run());
-            // While all slots are held at the gate, only slots that were given up are done: the
-            // deadline has passed.
+            // The gate holds every running slot, so a done slot was given up after the deadline.
             while progress.slots().0 == 0 && !running.is_finished() {
                 thread::yield_now();
             }
@@ -143,10 +138,10 @@ fn a_deadline_that_passes_while_a_query_over_memory_computes_ends_it_as_well() {
     }
 }
 
-/// How a query ends whose table never arrives.
+/// The query's table never arrives.
 fn ended(query: Query) -> QueryError {
     let (done, ended) = mpsc::channel();
-    // Not joined: a query whose deadline is lost never ends.
+    // Not joined, since a query whose deadline is lost never ends.
     thread::spawn(move || done.send(query.run()).unwrap_or_default());
     let outcome = ended.recv_timeout(HANG).expect("a deadline ends it");
     outcome.expect_err("its table hangs")
@@ -158,7 +153,7 @@ fn hanging() -> Arc<Stored> {
 
 #[test]
 fn of_a_sessions_and_a_querys_deadlines_the_earliest_counts() {
-    // Of a query without an end the earliest deadline is the one that ends it.
+    // The query never ends by itself.
     let orders: [[Option<bool>; 3]; 6] = [
         [Some(true), Some(false), None],
         [Some(false), Some(true), None],
@@ -201,7 +196,7 @@ fn a_deadline_ends_a_query_while_the_users_own_work_fills_the_maintenance_pool()
         };
         pools.maintenance().spawn(blocks).expect("the pool is open");
     }
-    // Both threads are taken, and the third task waits for one.
+    // Both threads are taken, so the third task waits.
     (0..2).for_each(|_| begun.recv_timeout(HANG).expect("a thread starts"));
     let query = prepared(QUERIES[3], hanging(), &Work::new(&pools));
     let error = ended(query.deadline(Instant::now() + SOON));

@@ -1,4 +1,4 @@
-//! Tables by URL: the same answers as from files, and the server's faults as errors.
+//! Tables by URL give the answers of files, and a server's faults become errors.
 
 use std::sync::Arc;
 use std::thread;
@@ -24,7 +24,6 @@ const SQL: [&str; 3] = [
     "select n from t limit 5",
 ];
 
-/// Longer than any answer takes.
 fn patient(retries: usize) -> Patience {
     Patience {
         silence: Duration::from_secs(60),
@@ -85,7 +84,6 @@ fn objects_give_the_same_answers_as_files() {
                 for url in [server.url(), format!("file://{}", path.display())] {
                     let found = by_url(&url, patient(0), sql, &executor).expect("an answer");
                     assert_same_bits(&expected, &found, &format!("{url}: {sql}"));
-                    // The way of the program: a URL where a path may stand.
                     let table = source::open("t", &url, &executor).expect("a table");
                     let found = query(sql, &catalog(table), &executor).expect("an answer");
                     assert_same_bits(&expected, &found, &format!("{url} as a path: {sql}"));
@@ -110,7 +108,7 @@ fn queries_run_on_pools_and_any_store_has_tables() {
         let found = query(SQL[0], &catalog(table.clone()), &work).expect("an answer");
         assert_same_bits(&local(name, &bytes, SQL[0], &executor), &found, name);
 
-        // Another version under the same name has another tag.
+        // The new version under the same name has another tag.
         let put = pools.mixed().block_on(store.put(&name.into(), bytes.into()));
         put.expect("a plain thread").expect("memory");
         let error = query(SQL[0], &catalog(table), &work)
@@ -123,7 +121,6 @@ fn queries_run_on_pools_and_any_store_has_tables() {
     }
 }
 
-/// How many requests opening the table and the first query make.
 fn requests(name: &str, bytes: &[u8], executor: &Work) -> usize {
     let server = ObjectServer::start(name, bytes.to_vec());
     by_url(&server.url(), patient(0), SQL[0], executor).expect("an answer");
@@ -144,12 +141,12 @@ fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
             Fault::Reset,
         ] {
             for at in 0..requests {
-                // A server for each query: an abandoned request of another may still arrive.
+                // Each query has its own server, since an abandoned request may still arrive.
                 let server = ObjectServer::start(name, bytes.clone());
                 server.plan(at, fault);
                 let outcome = by_url(&server.url(), patient(0), SQL[0], &executor);
                 let what = format!("{name}, {fault:?} at request {at} of {requests}");
-                // The answer to HEAD has no body that could be cut.
+                // The answer to HEAD has no body to cut.
                 match outcome {
                     Ok(_) if at == 0 && fault == Fault::Cut => {}
                     Ok(_) => panic!("{what}: an answer"),
@@ -196,7 +193,7 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
     }
 }
 
-/// What hangs while a table is opened: the length, the first bytes, the rest of a footer.
+/// The opening hangs at the length, the first bytes, or the rest of a footer.
 #[test]
 fn a_cancel_or_a_deadline_ends_the_opening_of_a_table_whose_server_hangs() {
     for (name, bytes) in [("t.parquet", parquet()), ("t.csv", csv()), ("t", parquet())] {
@@ -235,7 +232,7 @@ fn a_failure_that_passes_is_asked_for_once_more() {
         Fault::Status(429),
         Fault::Close,
         Fault::Reset,
-        // The rest of the body is asked for by a range.
+        // A range request fetches the rest of the body.
         Fault::Cut,
     ] {
         for at in [0, 2] {

@@ -1,4 +1,4 @@
-//! Runs queries the way a user of the library does, and makes rows of what comes back.
+//! Runs queries through the public API, and turns results into rows.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ pub(crate) enum Cell {
     Date(i32),
 }
 
-/// Floats by their bits, all NaN alike, and no distinction between the zeros; decimals by value.
+/// Floats are equal by their bits, except that all NaN and both zeros are; decimals are equal by
+/// value.
 impl PartialEq for Cell {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -43,12 +44,10 @@ impl PartialEq for Cell {
 
 pub(crate) type Row = Vec<Cell>;
 
-/// An executor of this many threads.
 pub(crate) fn executor(threads: usize) -> Work {
     Work::from(PipelineExecutor::new(threads).expect("threads start"))
 }
 
-/// Executors of 1, 2, 3 and 8 threads.
 pub(crate) fn executors() -> Vec<Work> {
     [1, 2, 3, 8].map(executor).into()
 }
@@ -67,7 +66,6 @@ pub(crate) fn planned(sql: &str, tables: &Catalog, work: &Work) -> Result<Query,
     Ok(Session::new(work.clone()).query(QueryPlanner::plan(sql, tables)?))
 }
 
-/// The rows of a result.
 pub(crate) fn rows(result: &QueryResult) -> Vec<Row> {
     let mut rows = Vec::new();
     for batch in &result.batches {
@@ -101,7 +99,7 @@ fn cell(array: &ArrayRef, row: usize) -> Cell {
     }
 }
 
-/// Asserts that two results are the same to the bit: types, names, NULLs, floats.
+/// Asserts that two results have the same types, names, NULLs and float bits.
 pub(crate) fn assert_same_bits(a: &QueryResult, b: &QueryResult, what: &str) {
     assert_eq!(a.schema, b.schema, "{what}: schema");
     let concat = |result: &QueryResult| {

@@ -1,5 +1,5 @@
-//! `count(distinct x)`, `median`, `var_samp` and `stddev_samp` in SQL: those of plain loops, over
-//! every numeric type, on any number of threads.
+//! `count(distinct x)`, `median`, `var_samp` and `stddev_samp` give the results of plain loops,
+//! over every numeric type and any number of threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,13 +13,11 @@ use crate::differential::tiny_table::TinyTable;
 use crate::run::{Cell, Row, assert_same_bits, catalog, executors, query, rows};
 
 const ROWS: i64 = 3_000;
-/// Rows of a morsel, so that there are many slots.
 const MORSEL_ROWS: usize = 97;
-/// A row's number as long as its columns are not made: from -100 to 100.
+/// Row numbers, from -100 to 100.
 const SPREAD: i64 = 201;
 
-/// A column: its type, and the value of a row with the number `n`, in units of the type's last
-/// digit or, for floats, of quarters.
+/// The value of a row's number is in units of the type's last digit or, for floats, of quarters.
 struct Column {
     data_type: DataType,
     value: fn(i128) -> i128,
@@ -35,7 +33,7 @@ fn columns() -> Vec<Column> {
         of(DataType::UInt8, |n| n + 100),
         of(DataType::UInt16, |n| (n + 100) * 300),
         of(DataType::UInt32, |n| (n + 100) * 20_000_000 + 1),
-        // On both sides of what a signed number holds.
+        // Values on both sides of the largest signed number.
         of(DataType::UInt64, |n| (1 << 63) + n * 90_000_000_000_000_000 + 1),
         of(DataType::Decimal32(6, 2), |n| n * 7),
         of(DataType::Decimal64(18, 4), |n| n * 1_000_000_000_000 + 1),
@@ -48,7 +46,6 @@ fn columns() -> Vec<Column> {
 }
 
 impl Column {
-    /// The values of all rows.
     fn array(&self, values: &[Option<i128>]) -> ArrayRef {
         let wide = |scale| {
             let wide = arrow::array::Decimal256Array::from_iter(
@@ -73,7 +70,6 @@ impl Column {
         array
     }
 
-    /// `value` tenths of a unit as a double.
     fn double(&self, tenths: i128) -> f64 {
         match self.data_type {
             DataType::Float16 | DataType::Float32 | DataType::Float64 => tenths as f64 / 40.0,
@@ -85,14 +81,13 @@ impl Column {
         }
     }
 
-    /// What the four functions are, and the number of values.
+    /// Results of the four functions, and the number of values.
     fn expected(&self, values: &[i128]) -> [Option<f64>; 5] {
         let distinct = values.iter().collect::<BTreeSet<_>>().len();
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
         let median = sorted.get(values.len() / 2).map(|&high| {
             let low = sorted[(values.len() - 1) / 2];
-            // Five times the sum of the two is ten times their mean.
             self.double(match high.checked_add(low).and_then(|sum| sum.checked_mul(5)) {
                 Some(tenths) => tenths,
                 None => panic!("the test's values are small enough"),
@@ -100,7 +95,7 @@ impl Column {
         });
         let n = values.len() as f64;
         let variance = (values.len() > 1).then(|| {
-            // From the first value on, so that no digit is lost.
+            // Differences from the first value lose no digit.
             let from_first = |value: &i128| (value - values[0]) as f64;
             let mean = values.iter().map(from_first).sum::<f64>() / n;
             let squares = values.iter().map(|value| (from_first(value) - mean).powi(2));
@@ -121,7 +116,6 @@ fn parsed(digits: i128, scale: i32) -> f64 {
 fn row(row: i64) -> (i64, Option<i128>) {
     let number = i128::from(row * 7_919 % SPREAD - SPREAD / 2);
     match row {
-        // Groups of one row, with a value and without.
         1_000 => (100, Some(number)),
         2_000 => (101, None),
         _ if row % 13 == 12 => (12, None),
@@ -152,7 +146,7 @@ fn functions(column: usize) -> String {
     .join(", ")
 }
 
-/// Counts and medians to the bit; the others to a few of a double's last digits.
+/// Counts and medians match exactly, the others up to a few of a double's last digits.
 fn assert_close(found: &[Cell], expected: [Option<f64>; 5], what: &str) {
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         let what = format!("{what}, function {at}: {found:?} instead of {expected:?}");
@@ -168,7 +162,7 @@ fn assert_close(found: &[Cell], expected: [Option<f64>; 5], what: &str) {
     }
 }
 
-/// The answer on one thread, after a check that it is the same on any number of threads.
+/// The answer must be the same on any number of threads.
 fn answer(sql: &str, table: &Arc<dyn TableSource>) -> Vec<Row> {
     let tables = catalog(Arc::clone(table));
     let answers: Vec<_> = executors()
@@ -213,7 +207,6 @@ fn of_no_row_and_of_no_value_they_are_null_and_the_count_of_distinct_values_zero
         }
         let sql = format!("select k, {} from t where k < 0 group by k", functions(at));
         assert!(answer(&sql, &table).is_empty(), "{sql}");
-        // One value has a median, and no variance.
         let sql = format!("select {} from t where k = 100", functions(at));
         let value = row(1_000).1.map(column.value).expect("it is not NULL");
         assert_close(&answer(&sql, &table)[0], column.expected(&[value]), &sql);

@@ -1,5 +1,4 @@
-//! Sessions: limits of a query, tokens and deadlines that queries share, and executors that are
-//! full or have ended.
+//! Sessions: limits, shared tokens and deadlines, and executors that are full or have ended.
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,7 +16,6 @@ use crate::gated_table::GatedTable;
 use crate::run::{Cell, catalog, executor, rows};
 use crate::stored_table::{Moment, Stored};
 
-/// Far longer than anything here takes.
 const HANG: Duration = Duration::from_secs(120);
 const SUM: &str = "select sum(n) from gated";
 
@@ -33,8 +31,7 @@ fn open_table() -> Arc<GatedTable> {
     table
 }
 
-/// An executor for `capacity` jobs whose only worker runs one, until the sender sends or is
-/// dropped.
+/// The only worker holds one job until the sender sends or is dropped.
 fn held_executor(capacity: usize) -> (PipelineExecutor, mpsc::Sender<()>, JobTicket) {
     let executor = PipelineExecutor::builder().threads(1).queue_capacity(capacity);
     let executor = executor.build().expect("a thread starts");
@@ -113,7 +110,7 @@ fn a_future_that_is_dropped_leaves_nothing_at_the_token_and_no_timer() {
         .on_close(move || tell.send(()).expect("the test listens"));
     let mixed = work.pools().mixed();
     let timers = || work.pools().snapshot().wake_ups;
-    // What is registered anywhere for the future holds a part of its waker.
+    // Each registration holds a clone of the future's waker.
     let noted = Arc::new(Noted);
     let waker = Waker::from(Arc::clone(&noted));
     let once = async {
@@ -127,7 +124,7 @@ fn a_future_that_is_dropped_leaves_nothing_at_the_token_and_no_timer() {
     drop(waker);
     assert_eq!(timers(), 0);
     dropped.recv_timeout(HANG).expect("the fetch is dropped");
-    // Before any cancel: the future's drop ended the reading.
+    // The future's drop ended the reading before any cancel.
     closed.recv_timeout(HANG).expect("reading has ended");
     let began = Instant::now();
     while Arc::strong_count(&table) > 1 || Arc::strong_count(&noted) > 1 {
@@ -145,7 +142,6 @@ fn a_future_that_is_dropped_leaves_nothing_at_the_token_and_no_timer() {
     );
 }
 
-/// Whoever would wake the future has a share in it.
 struct Noted;
 
 impl Wake for Noted {
@@ -155,7 +151,7 @@ impl Wake for Noted {
 #[test]
 fn a_deadline_of_one_query_does_not_end_another_of_the_same_session() {
     let work = executor(2);
-    // More morsels than workers, so that some are given up while the gate is closed.
+    // More morsels than workers, so that the query gives some up.
     let table = GatedTable::new(12);
     let session = session(&work, table.clone());
     thread::scope(|scope| {
@@ -326,7 +322,7 @@ fn opening_a_table_is_stopped_by_the_sessions_token_and_deadline() {
     let mut cancelled = Session::new(executor(1).cancelled_by(token.clone()));
     token.cancel();
     let mut late = Session::new(executor(1).deadline(Instant::now()));
-    // A CSV file, a folder, and a file that is not even there: nothing is looked at.
+    // The session opens none of these.
     for path in [
         folder.path("t.csv"),
         folder.root().into(),

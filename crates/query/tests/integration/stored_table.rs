@@ -11,12 +11,11 @@ use arrow::datatypes::SchemaRef;
 use columnar::{ColumnStatistics, Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
 use query::pipeline_exec::on_worker_thread;
 
-/// Where a morsel is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// On the mixed pool.
     Fetching,
-    /// Dropped while it was awaited.
+    /// The awaited fetch was dropped.
     Dropping,
     /// In a slot.
     Opening,
@@ -24,13 +23,12 @@ pub(crate) enum Moment {
 
 type Say = dyn Fn(Moment, usize) -> Result<(), String> + Send + Sync;
 
-/// Another table, whose morsels are some bytes first.
 pub(crate) struct Stored {
     table: Arc<dyn TableSource>,
     say: Box<Say>,
-    /// Awaited before a morsel arrives; `None` for a table whose fetch blocks.
+    /// Awaited before a morsel arrives; `None` if the fetch blocks.
     awaited: Option<Box<Await>>,
-    /// How often it still gives a future, before it says that it cannot be awaited.
+    /// Fetches that can still be awaited.
     futures: AtomicUsize,
 }
 
@@ -44,7 +42,7 @@ impl Stored {
         Self::of(table, None, 0, say)
     }
 
-    /// One that can be awaited when it is asked, and not when it is read.
+    /// The table can be awaited when it is asked, but not when it is read.
     pub(crate) fn awaited_once(
         table: Arc<dyn TableSource>,
         say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
@@ -52,7 +50,7 @@ impl Stored {
         Self::of(table, Some(Box::new(|_| Box::pin(async {}))), 1, say)
     }
 
-    /// One of objects, whose morsels are awaited, each with `before` first.
+    /// Each morsel awaits `before`.
     pub(crate) fn awaited<F: Future<Output = ()> + Send + 'static>(
         table: Arc<dyn TableSource>,
         before: impl Fn(usize) -> F + Send + Sync + 'static,
@@ -162,13 +160,12 @@ impl StoredTable for Stored {
     }
 }
 
-/// A fetch of this morsel that is awaited.
 struct Waiting<'a>(&'a Stored, Option<usize>);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(morsel) = self.1 {
-            // The fetch was dropped, so no caller hears of a failure.
+            // No caller receives a failure.
             let _nobody = self.0.say(Moment::Dropping, morsel);
         }
     }

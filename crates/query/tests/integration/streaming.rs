@@ -1,5 +1,5 @@
-//! Tables that are read beside computing: the same answers as in one job, and after any fault one
-//! error, no hang and nothing left behind.
+//! Tables read while a query computes give the answers of one job. After a fault the query returns
+//! one error, does not hang and releases the table.
 
 mod at_once;
 
@@ -19,18 +19,15 @@ use crate::differential::generator::{Case, Random};
 use crate::run::{assert_same_bits, catalog, executor, executors, planned};
 use crate::stored_table::{Moment, Stored};
 
-/// Far longer than any step of these tests.
 const HANG: Duration = Duration::from_secs(120);
-/// A deadline that passes when the second morsel is being read.
+/// A deadline that passes while the second morsel is read.
 const LATER: Duration = Duration::from_secs(3);
-/// A deadline that the test waits for.
 const SOON: Duration = Duration::from_millis(10);
 
 fn run(sql: &str, tables: &Catalog, ahead: usize, work: &Work) -> Result<QueryResult, QueryError> {
     run_at_once(sql, tables, (ahead, 16), work)
 }
 
-/// With this many bytes read ahead, and requests at a time.
 fn run_at_once(
     sql: &str,
     tables: &Catalog,
@@ -44,15 +41,13 @@ fn run_at_once(
     Ok(outcome?.rows)
 }
 
-/// The same query, which tells of its close.
 pub(crate) fn watched(query: Query) -> (Query, mpsc::Receiver<()>) {
     let (tell, closed) = mpsc::channel();
-    // A test may have stopped to listen.
+    // A test may have dropped the receiver.
     let query = query.on_close(move || tell.send(()).unwrap_or_default());
     (query, closed)
 }
 
-/// Waits until the close is told, and its sender is dropped.
 fn assert_closed_once(closed: &mpsc::Receiver<()>, what: &str) {
     assert_eq!(closed.recv_timeout(HANG), Ok(()), "{what}: the close is told");
     let again = closed.recv_timeout(HANG);
@@ -63,7 +58,7 @@ fn assert_closed_once(closed: &mpsc::Receiver<()>, what: &str) {
     );
 }
 
-/// Ready after some polls, fewer for later morsels, so that answers arrive out of order.
+/// Later morsels need fewer polls, so answers arrive out of order.
 async fn after_some_polls(morsel: usize) {
     let mut polls = 40 / (morsel + 1) + morsel * 7 % 5;
     poll_fn(|cx| {
@@ -77,12 +72,10 @@ async fn after_some_polls(morsel: usize) {
     .await;
 }
 
-/// As one job, whose table is in memory.
 fn expected(case: &Case, executor: &Work) -> Result<QueryResult, QueryError> {
     crate::run::query(&case.sql, &catalog(case.source()), executor)
 }
 
-/// Waits until only the test has the table.
 fn assert_released(table: &Arc<Stored>, what: &str) {
     let began = Instant::now();
     while Arc::strong_count(table) > 1 {
@@ -128,7 +121,6 @@ fn answers_are_the_same_to_the_bit_whatever_is_read_ahead_and_however_many_threa
     }
 }
 
-/// What breaks, and where.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
     Fail(Moment),
@@ -194,7 +186,7 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
         };
         let outcome = run_at_once(&case.sql, &catalog(table.clone()), (ahead, requests), &work);
         match (&expected, &outcome) {
-            // The morsel was not needed, or the cancel came with the last of it.
+            // The query did not need the morsel, or its last morsel triggered the cancel.
             (Ok(expected), Ok(found)) => assert_same_bits(expected, found, &what),
             (_, Err(QueryError::Read(error))) if matches!(fault, Fault::Fail(_)) => {
                 assert_eq!(error.to_string(), "cannot read stored: on purpose", "{what}");
@@ -206,7 +198,6 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
             }
             (_, Err(QueryError::Cancelled)) if matches!(fault, Fault::Cancel(_)) => answers[kind] += 1,
             (_, Err(QueryError::DeadlineExceeded)) if matches!(fault, Fault::Expire(_)) => answers[kind] += 1,
-            // The query fails by itself, before the fault.
             (Err(expected), Err(found)) => assert_eq!(expected.to_string(), found.to_string(), "{what}"),
             (expected, found) => panic!("{what}\nexpected {expected:?}\nfound {found:?}"),
         }
@@ -249,7 +240,6 @@ fn dropping_the_future_at_any_point_stops_reading_and_computing() {
     }
 }
 
-/// What ends a query whose source hangs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ends {
     Cancel,
@@ -257,7 +247,6 @@ enum Ends {
     Error,
 }
 
-/// How far the second morsel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Second {
     NotYet,
@@ -310,8 +299,7 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of
             }
             let sql = "select sum(i), count(*), min(s) from t";
             let query = planned(sql, &catalog(table.clone()), &work).expect("a query of the subset");
-            // One byte ahead: the first morsel alone, so that its slot runs while the second is
-            // read.
+            // With one byte ahead, the first slot runs while the second morsel is read.
             let (query, closed) = watched(query.read_ahead(1));
             scope.spawn(move || done.send(query.run()).expect("the test waits"));
             wait_while(&second, Second::NotYet);
@@ -362,7 +350,7 @@ fn bytes_that_were_read_are_charged_and_given_back() {
             }
             Err(other) => panic!("{other}"),
         }
-        // The look at the query is still there; what was read is not.
+        // The query still exists, but its bytes are returned.
         assert_eq!(quota.used(), 0, "{explain}");
     }
 }
@@ -395,7 +383,7 @@ fn ranges_of_bytes_in_memory_are_those_that_were_asked_for() {
 
 #[test]
 fn a_morsel_is_read_while_the_one_before_is_computed() {
-    /// Each waits for the other, so both end only if they run at the same time.
+    /// Each side waits for the other, so both end only if they run at the same time.
     #[derive(Default)]
     struct Begun {
         opening_first: bool,

@@ -1,8 +1,7 @@
-//! Tables and queries from a seed.
+//! Makes tables and queries from a seed.
 //!
-//! No answer depends on rounding: floats are quarters, and no quotient is summed. The rest is
-//! random: NULL in a third of the cells, bounds that are values, empty tables, conditions that no
-//! row meets.
+//! Floats are quarters and no quotient is summed, so no answer depends on rounding. NULL is a third
+//! of the cells, and some bounds are values.
 
 use std::sync::Arc;
 
@@ -12,13 +11,12 @@ use super::reference::{Table, date};
 use super::tiny_table::TinyTable;
 use crate::run::{Cell, Row};
 
-/// The columns: `BIGINT`, `INT`, `DECIMAL(10, 2)`, `DOUBLE`, two texts, `DATE`, `BOOLEAN`.
+/// Columns of `BIGINT`, `INT`, `DECIMAL(10, 2)`, `DOUBLE`, two texts, `DATE`, `BOOLEAN`.
 pub(crate) const COLUMNS: [&str; 8] = ["i", "j", "d", "f", "s", "u", "day", "b"];
 
 const WORDS: [&str; 10] = ["", "a", "ab", "abc", "b", "ba%", "NULL", "x_y", "é", "zz top"];
 const PATTERNS: [&str; 9] = ["%", "a%", "%b", "%b%", "_", "a_", "_b%", "", "%é%"];
 
-/// A table and a query over it.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) table: Table,
@@ -76,7 +74,6 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
-    /// True once in `n` times.
     fn chance(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
@@ -274,7 +271,7 @@ impl Random {
         }
     }
 
-    /// A number, rounding allowed.
+    /// Rounding is allowed.
     fn number(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(3) {
             return match self.chance(4) {
@@ -302,7 +299,7 @@ impl Random {
         }
     }
 
-    /// An integer or decimal, exact.
+    /// No rounding.
     fn exact(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(3) {
             return self.pick(&["i", "j", "d", "2", "0.5"]).to_owned();

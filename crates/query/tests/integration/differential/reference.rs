@@ -1,6 +1,5 @@
-//! An evaluator that goes row by row over the parser's tree, in three-valued logic.
-//!
-//! It shares only the parser with the engine, and knows no columns, batches or plans.
+//! Evaluates queries row by row over the parser's tree, in three-valued logic. It shares only the
+//! parser with the engine.
 
 use std::cmp::Ordering;
 
@@ -13,14 +12,12 @@ use sqlparser::parser::Parser;
 
 use crate::run::{Cell, Row};
 
-/// A small table as rows.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<&'static str>,
     pub(crate) rows: Vec<Row>,
 }
 
-/// A query that must fail.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DivisionByZero;
 
@@ -36,7 +33,6 @@ pub(crate) enum Fault {
 
 type Outcome<T> = Result<T, DivisionByZero>;
 
-/// Answers `sql` over `table`.
 pub(crate) fn answer(sql: &str, table: &Table, fault: Fault) -> Outcome<Vec<Row>> {
     let statements =
         Parser::parse_sql(&GenericDialect {}, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
@@ -55,11 +51,10 @@ struct Reference<'a> {
     fault: Fault,
 }
 
-/// What an expression is evaluated over.
 #[derive(Debug, Clone, Copy)]
 enum Scope<'a> {
     Row(&'a Row),
-    /// The rows of a group; columns are those of its first row.
+    /// Columns are those of the first row.
     Group(&'a [&'a Row]),
 }
 
@@ -114,7 +109,7 @@ impl Reference<'_> {
         Ok(rows)
     }
 
-    /// The select list with aliases; `*` is every column.
+    /// `*` is every column.
     fn items(&self, select: &Select) -> Vec<(Expr, Option<String>)> {
         let mut items = Vec::new();
         for item in &select.projection {
@@ -135,7 +130,7 @@ impl Reference<'_> {
         items
     }
 
-    /// Whether the row satisfies every conjunct, from left to right, until one is not true.
+    /// Evaluates conjuncts from left to right until one is not true.
     fn condition(&self, expr: &Expr, row: &Row) -> Outcome<bool> {
         if let Expr::BinaryOp {
             left,
@@ -329,7 +324,6 @@ impl Reference<'_> {
         Ok(match name.as_str() {
             "count" => Cell::Int(values.len() as i64),
             "min" => values.into_iter().min_by(compare).unwrap_or(Cell::Null),
-            // Of equal values either will do.
             "max" => values.into_iter().max_by(compare).unwrap_or(Cell::Null),
             "sum" => match sum(&values) {
                 Cell::Null if self.fault == Fault::EmptySumIsZero => Cell::Int(0),
@@ -338,7 +332,7 @@ impl Reference<'_> {
             "avg" => match sum(&values) {
                 Cell::Null => Cell::Null,
                 Cell::Int(sum) => Cell::Float(sum as f64 / values.len() as f64),
-                // One rounding: both operands are exact.
+                // Both operands are exact, so only the quotient is rounded.
                 Cell::Decimal(sum, scale) => {
                     Cell::Float(sum as f64 / (values.len() as f64 * 10f64.powi(scale as i32)))
                 }
@@ -350,8 +344,8 @@ impl Reference<'_> {
     }
 }
 
-/// AND, which a false side decides, or OR, which a true one does; undecided, a NULL side makes it
-/// NULL.
+/// AND if `decides` is false, OR if it is true: a side equal to `decides` decides, otherwise NULL
+/// does.
 fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
     let sides = [left, right];
     if sides.contains(&&Cell::Bool(decides)) {
@@ -425,7 +419,7 @@ fn arithmetic(op: &BinaryOperator, left: &Cell, right: &Cell) -> Outcome<Cell> {
     })
 }
 
-/// The order of two values that are not NULL; NaN is the greatest float and equal to itself.
+/// NaN is the greatest float and equal to itself.
 fn compare(left: &Cell, right: &Cell) -> Ordering {
     match (left, right) {
         (Cell::Bool(a), Cell::Bool(b)) => a.cmp(b),
@@ -476,7 +470,7 @@ fn constant(value: &Value) -> Cell {
     }
 }
 
-/// Days since 1970-01-01 of a date in January 2024, the only month that is generated.
+/// Days since 1970-01-01 of a date in January 2024, the only generated month.
 pub(crate) fn date(text: &str) -> Cell {
     let day = text.strip_prefix("2024-01-").expect("a date in January 2024");
     Cell::Date(19_722 + day.parse::<i32>().expect("a day"))
@@ -508,7 +502,7 @@ fn order_expressions(query: &Query) -> Vec<&Expr> {
     }
 }
 
-/// The item of the select list that `expr` names by number or alias.
+/// Finds an item by number or alias.
 fn position(expr: &Expr, items: &[(Expr, Option<String>)]) -> Option<usize> {
     match expr {
         Expr::Value(literal) => match constant(&literal.value) {

@@ -1,4 +1,4 @@
-//! Parquet files, whole and broken.
+//! Whole and broken Parquet files.
 
 use std::fs::File;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn row_groups_are_morsels_and_their_statistics_zone_maps() {
     );
     assert_eq!(statistics.nulls(), Some(0));
     assert_eq!(table.statistics(0, 2).nulls(), Some(334));
-    // NaN is greater than everything and not in the file's maximum.
+    // NaN is the greatest value, but not in the file's maximum.
     assert_eq!(
         table
             .statistics(0, 1)
@@ -104,7 +104,7 @@ fn a_long_row_group_with_a_page_index_is_cut_into_ranges() {
             .collect::<Vec<_>>(),
         [131_072, 131_072, 37_856]
     );
-    // NULLs of the row group are not those of a range, its bounds are wide enough for each.
+    // A range takes its row group's bounds, but not its count of NULLs.
     assert_eq!(table.statistics(1, 2).nulls(), None);
     assert_eq!(table.statistics(1, 0).nulls(), Some(0));
     assert_eq!(
@@ -219,8 +219,7 @@ fn files_without_rows_or_columns_are_tables() {
     assert_eq!((types.len(), rows.len()), (0, 0));
 }
 
-/// A file like the one at `path`, whose footer claims `rows` rows in each row group and `values`
-/// values in each column.
+/// The footer claims `rows` in each row group and `values` in each column.
 fn write_with_claims(path: &Path, rows: i64, values: i64) {
     let mut bytes = std::fs::read(path).unwrap();
     let metadata = ParquetMetaDataReader::new()
@@ -275,8 +274,8 @@ fn a_footer_that_claims_more_rows_than_there_can_be_is_refused_before_memory_is_
 fn a_footer_that_claims_as_many_rows_as_there_could_be_takes_memory_for_those_that_come() {
     let folder = Folder::new();
     let path = folder.path("t.parquet");
-    // A page can hold 2^31 NULLs in a few bytes. Values for so many rows are more than fits an
-    // address of 47 bits.
+    // A page can hold 2^31 NULLs in a few bytes. Values for so many rows exceed 47 bits of
+    // addresses.
     let rows = 100_000_000_000_000;
     for indexed in [false, true] {
         let properties = WriterProperties::builder()

@@ -1,5 +1,5 @@
-//! Several requests under way: never too many, in bytes and in number, and all end with a failure
-//! or a cancel.
+//! Requests under way stay within their bytes and their number, and all end with a failure or a
+//! cancel.
 
 use std::future::pending;
 use std::sync::mpsc::{self, Sender};
@@ -16,7 +16,6 @@ use crate::stored_table::{Moment, Stored};
 
 const SQL: &str = "select sum(i), count(*), min(s) from t";
 
-/// A case whose table has at least `morsels` morsels.
 fn case_of(morsels: usize) -> Case {
     (0..)
         .map(Case::generate)
@@ -30,7 +29,6 @@ fn bytes_of(table: &dyn TableSource, morsels: usize) -> usize {
     morsels * rows.expect("there are some") * 2 * 8
 }
 
-/// Morsels that are under way, and the most that there were at the same time.
 #[derive(Default)]
 struct UnderWay {
     now: usize,
@@ -42,7 +40,7 @@ fn as_many_requests_as_may_are_under_way_and_no_more() {
     let work = executor(2);
     let case = case_of(6);
     let expected = super::run(SQL, &catalog(case.source()), 1 << 20, &work).expect("an answer");
-    // By their number, and by their bytes: four of the largest fit, each in a batch of its own.
+    // The last bound is in bytes: four of the largest morsels fit, each in its own batch.
     for (requests, least, most) in [(1, 1, 1), (3, 3, 3), (16, 4, 4)] {
         let state = Arc::new((Mutex::new(UnderWay::default()), Condvar::new()));
         let shared = Arc::clone(&state);
@@ -55,7 +53,7 @@ fn as_many_requests_as_may_are_under_way_and_no_more() {
             state.now += 1;
             state.most = state.most.max(state.now);
             changed.notify_all();
-            // Until as many have met once.
+            // Waits until `least` fetches have met once.
             let waited = changed.wait_timeout_while(state, HANG, |state| state.most < least);
             let (mut state, timeout) = waited.expect("nobody panics with it");
             state.now -= 1;
@@ -84,7 +82,7 @@ fn what_is_under_way_stays_within_its_bytes() {
         let ahead = bytes_of(table.as_ref(), morsels);
         let largest = bytes_of(table.as_ref(), 1);
         let quota = Arc::new(MemoryPool::new("reader", 1 << 30));
-        // Nothing is computed yet, so only bytes under way are reserved.
+        // No slot computes yet, so only bytes under way are reserved.
         let stored = Stored::awaited(table.clone(), |_| pending(), |_, _| Ok(()));
         let plan = QueryPlanner::plan(SQL, &catalog(stored.clone())).expect("a query");
         let token = CancellationToken::new();
@@ -112,7 +110,7 @@ fn what_is_under_way_stays_within_its_bytes() {
     }
 }
 
-/// A table whose morsels hang from number `hanging` on, and which tells of requests and drops.
+/// Morsels from `hanging` on never arrive. The table reports requests and drops to `tell`.
 fn hanging(case: &Case, hanging: usize, tell: Sender<(Moment, usize)>) -> Arc<Stored> {
     let asked = tell.clone();
     let before = move |morsel| {
@@ -126,7 +124,7 @@ fn hanging(case: &Case, hanging: usize, tell: Sender<(Moment, usize)>) -> Arc<St
     Stored::awaited(case.source(), before, move |moment, morsel| {
         match (moment, morsel) {
             (Moment::Dropping, _) => {
-                // The test may have heard enough.
+                // The test may have dropped its receiver.
                 let _heard = tell.send((moment, morsel));
                 Ok(())
             }

@@ -95,7 +95,8 @@ pub enum QueryError {
     },
     /// A table could not be read.
     Read(ReadError),
-    /// The query needs more memory than [`Query::memory_limit`](crate::Query::memory_limit) allows.
+    /// The query needs more memory than [`Query::memory_limit`](crate::Query::memory_limit) or its
+    /// plan's quota allows.
     Quota(MemoryExceeded),
     /// The query's token was cancelled, or its executor was shut down while a job ran.
     Cancelled,

@@ -22,8 +22,7 @@ pub(crate) enum Cell {
     Date(i32),
 }
 
-/// Floats are equal by their bits, except that all NaN and both zeros are; decimals are equal by
-/// value.
+/// All NaN are equal; decimals are equal by value.
 impl PartialEq for Cell {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -30,7 +30,7 @@ pub enum ChromePhase {
     End,
     /// An event without length.
     Instant,
-    /// The arrow of this number begins at the open bar; its end names it.
+    /// The arrow of this number begins at the open bar. Both of its rows have the same name.
     ArrowFrom(u64),
     /// The arrow of this number ends at the open bar.
     ArrowTo(u64),

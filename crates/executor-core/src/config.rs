@@ -59,9 +59,9 @@ pub struct Tuning {
     /// Tasks after which a worker takes from the injector first, so that its own tasks cannot
     /// starve injected ones; fewer if they take longer than 200 µs. 1 or more, default 127.
     pub fairness_interval: u32,
-    /// Size of the buffer for a worker's own short tasks while no worker is idle; further tasks go
-    /// into the overflow. 0 makes every spawned task public. At most [`PRIVATE_TASKS_MAX`], the
-    /// default.
+    /// Most of a worker's own short tasks that its buffer holds while no worker is idle; further
+    /// tasks go into the overflow. 0 makes every spawned task public. At most
+    /// [`PRIVATE_TASKS_MAX`], the default.
     pub private_tasks: usize,
     /// Tasks below this average time are short and may be private. Default 1 µs.
     pub short_task: Duration,
@@ -237,7 +237,7 @@ impl ExecutorConfig {
     }
 }
 
-/// A field of [`ExecutorConfig`] is out of its range.
+/// A field of [`ExecutorConfig`] is out of its range. Nothing was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// Name of the field.

@@ -49,8 +49,8 @@ pub trait TaskCtx<T, S> {
     /// returns `true`. Returns `false` if the executor aborts first.
     ///
     /// On threads the worker yields its core between two calls of `ready`, so the wait should be
-    /// short. Workers that all wait for each other wait until an abort: the simulator finds such
-    /// schedules and reports `what` each waits for.
+    /// short. If every worker waits for tasks, no worker is left to run them, and all wait until an
+    /// abort: the simulator finds such schedules and reports `what` each waits for.
     #[must_use = "an aborting executor ends the wait"]
     fn wait_until(&mut self, what: &'static str, ready: impl FnMut() -> bool) -> bool
     where
@@ -68,9 +68,9 @@ pub trait WorkerCtxLike<T, S> {
     /// The worker's counters.
     fn metrics(&mut self) -> &mut WorkerMetricsLocal;
 
-    /// The worker is about to search for a task. Its next steps follow from the hashed parts of its
-    /// state and of `pops_left` (pops before its next tick), from its hooks, and from its ports'
-    /// answers.
+    /// The worker has no task in hand and is about to search for one. Its next steps follow from
+    /// the hashed parts of its state and of `pops_left` (pops before its next tick), from its
+    /// hooks, and from its ports' answers.
     #[inline]
     fn begin_search(&mut self, pops_left: impl Hash) {
         let _ = pops_left;

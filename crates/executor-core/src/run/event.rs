@@ -2,7 +2,7 @@
 
 use crate::worker::popped::PopSource;
 
-/// Receives the events of one worker, on that worker's thread.
+/// Receives the events of one worker, on that worker.
 ///
 /// A hook that panics stops the executor. A panic on a task's tag or start drops the task.
 pub trait TraceHooks<T> {

@@ -10,7 +10,7 @@ use crate::ports::queues::RUN_MAX;
 /// Most tasks of a run that count as few; a full run is many.
 const FEW: usize = 24;
 
-/// Most failed searches before a find of a stream.
+/// A find after more failed searches than this is no stream.
 const SOON: u32 = 4;
 
 /// The longest wait, in spins of some 10 ns.

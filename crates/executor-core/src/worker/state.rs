@@ -349,8 +349,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         };
         let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
         if lacking && !searched && self.pending < threshold {
-            // Too few for a wake. The distance of ticks doubles up to the threshold, so one or two
-            // ticks notice that tasks have become long.
+            // Too few for a wake. The distance of ticks doubles up to the threshold. Each tick
+            // reads the clock, so one or two notice that tasks have become long.
             return self.pending.min(threshold - self.pending).max(1);
         }
         if lacking {

@@ -107,7 +107,6 @@ impl<N: Display> Display for ChromeRow<N> {
             ChromePhase::ArrowFrom(arrow) => write!(f, ",\"cat\":\"arrow\",\"id\":{arrow}")?,
             ChromePhase::ArrowTo(arrow) => write!(f, ",\"bp\":\"e\",\"cat\":\"arrow\",\"id\":{arrow}")?,
         }
-        // The format uses microseconds.
         let (us, ns) = (self.at_ns / 1_000, self.at_ns % 1_000);
         let (lane, name) = (self.lane, Quoted(&self.name));
         write!(f, ",\"pid\":1,\"tid\":{lane},\"ts\":{us}.{ns:03},\"name\":{name}")?;

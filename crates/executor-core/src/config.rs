@@ -8,11 +8,9 @@ use crate::words::sleep::WORKERS_MAX;
 /// The largest [`Tuning::private_tasks`], and the size of every worker's buffer.
 pub const PRIVATE_TASKS_MAX: usize = 256;
 
-/// The default [`Tuning::wake_threshold`]: operations on short private tasks before a worker wakes
-/// a *sleeper* for them.
+/// The default [`Tuning::wake_threshold`].
 ///
-/// Unparking costs the caller about 4 µs, more than a few dozen short tasks. Long or unmeasured
-/// tasks are public at once.
+/// Unparking costs the caller about 4 µs, more than a few dozen short tasks.
 pub const WAKE_ON_HOARD_THRESHOLD: u32 = 32;
 
 /// Settings of an executor.
@@ -30,8 +28,8 @@ pub struct ExecutorConfig {
     /// Number of workers, 1 to [`WORKERS_MAX`]. Default 1.
     pub workers: usize,
     /// Cores that the workers run on, 1 or more. With fewer cores than workers, fewer workers
-    /// search and none spins before it parks. Default `None`: as many as workers; the executor on
-    /// threads asks the host.
+    /// search and none spins before it parks. Default `None`: as many as workers; on threads, as
+    /// the host says.
     pub cores: Option<usize>,
     /// Seed of every worker's random numbers. Default `0x853c_49e6_748f_ea9b`.
     pub seed: u64,
@@ -51,23 +49,20 @@ pub struct Tuning {
     pub steal_tries: u32,
     /// Failed search rounds before a worker parks. 0 parks at once, default 200.
     pub spin_iters: u32,
-    /// How long a worker parks before it searches again. Default `None`: until woken, since the
-    /// wake protocol needs no timeout.
+    /// Longest park before a worker searches again. Default `None`: until woken.
     pub park_timeout: Option<Duration>,
     /// Counts that a worker acquires from the state word at once. 1 to 65,536, default 64.
     pub credit_block: usize,
     /// Tasks after which a worker takes from the injector first, so that its own tasks cannot
-    /// starve injected ones; fewer if they take longer than 200 µs. 1 or more, default 127.
+    /// starve injected ones; fewer if they exceed 200 µs. 1 or more, default 127.
     pub fairness_interval: u32,
-    /// Most of a worker's own short tasks that its buffer holds while no worker is idle; further
-    /// tasks go into the overflow. 0 makes every spawned task public. At most
-    /// [`PRIVATE_TASKS_MAX`], the default.
+    /// Own short tasks that a worker's buffer holds while no worker is idle; further ones go into
+    /// the overflow. 0 makes every spawned task public. At most [`PRIVATE_TASKS_MAX`], the default.
     pub private_tasks: usize,
     /// Tasks below this average time are short and may be private. Default 1 µs.
     pub short_task: Duration,
     /// Short tasks that a worker spawns or runs before it wakes a sleeper for its private ones;
-    /// fewer, but at least 4, if the last wake took less time. 1 or more, default
-    /// [`WAKE_ON_HOARD_THRESHOLD`].
+    /// fewer, but at least 4, after a quick wake. 1 or more, default [`WAKE_ON_HOARD_THRESHOLD`].
     pub wake_threshold: u32,
 }
 
@@ -76,20 +71,20 @@ pub struct Tuning {
 /// A panic of a hook or during an abort stops the executor under either policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
-    /// The executor accepts no more tasks, returns those that have not run, and throws the panic
-    /// again in the joining thread.
+    /// The executor closes, returns tasks that have not run, and throws the panic again in the
+    /// joining thread.
     #[default]
     Stop,
-    /// The panic is counted and given to a handler, and the executor goes on. Tasks that the
-    /// panicked task spawned run.
+    /// A handler gets the panic, and the executor goes on. Tasks that the panicked task spawned
+    /// run.
     Isolate,
 }
 
 /// Whether worker threads are pinned to cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// Pin on Linux if the process may use every core, other executors of this process leave enough
-    /// cores, and one core remains for producers.
+    /// Pin on Linux if the process may use every core, other executors of this process leave
+    /// enough, and one remains for producers.
     #[default]
     Auto,
     /// Pin, and fail to build if a core is not available.
@@ -182,7 +177,7 @@ impl ExecutorConfig {
         self
     }
 
-    /// How many workers may search at a time: half of those that can run, at least one.
+    /// Most workers that search at a time: half of those that can run, at least one.
     #[must_use]
     pub fn searchers_max(&self) -> usize {
         let running = self.cores.map_or(self.workers, |cores| cores.min(self.workers));

@@ -1,7 +1,7 @@
 //! A histogram of times; a sample costs a few instructions.
 //!
 //! Each doubling of the time has sixteen buckets of equal width. A percentile is at most a
-//! sixteenth too large; the largest sample is exact. A histogram has at most a thousand numbers.
+//! sixteenth too large. A histogram has at most a thousand numbers.
 //!
 //! ```text
 //!   0 1 2 … 15 │ 16 17 … 31 │ 32-33 34-35 … 62-63 │ 64-67 …      nanoseconds in a bucket
@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use crate::text::thousands;
 
-/// Logarithm of the number of buckets in a doubling.
 const FINENESS: u32 = 4;
 const IN_A_DOUBLING: usize = 1 << FINENESS;
 
@@ -165,7 +164,7 @@ impl fmt::Display for TimeHistogram {
     }
 }
 
-/// The largest sample of a bucket, in nanoseconds.
+/// In nanoseconds.
 fn largest(bucket: usize) -> u64 {
     let within = (bucket % IN_A_DOUBLING) as u64;
     match (bucket / IN_A_DOUBLING).checked_sub(1) {

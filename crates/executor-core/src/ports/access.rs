@@ -2,8 +2,8 @@
 
 /// A [`TaskCtx`](crate::TaskCtx) through which tasks access shared memory.
 ///
-/// On threads an access is a plain call. The simulator may switch workers before an access and only
-/// there, and so finds races of a runner that names its accesses.
+/// On threads an access is a plain call. The simulator may switch workers only before an access,
+/// and so finds races of a runner that names its accesses.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};

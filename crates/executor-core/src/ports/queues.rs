@@ -6,13 +6,12 @@ use arrayvec::ArrayVec;
 ///
 /// Each operation is sequentially consistent: the task is in the injector before the caller's next
 /// such operation or fence. So the publisher's steps of [`crate::sleep`] need no fence after it. A
-/// consumer may have to wait until it can take the task; see [`Stealing::steal_injected`].
+/// consumer may have to wait for the task; see [`Stealing::steal_injected`].
 pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);
 
-    /// Appends a batch of at least one task, in its order, as one operation. Consumers may take
-    /// parts.
+    /// Appends a batch of at least one task, in order, as one operation. Consumers may take parts.
     fn inject_batch(&self, batch: Vec<T>);
 }
 
@@ -41,7 +40,7 @@ pub trait LocalQueue<T> {
 
 /// The consumers' ends of the injector and of other workers' queues.
 pub trait Stealing<T> {
-    /// Moves one to `most` of the oldest tasks from the injector to `run`, which has room. Returns
+    /// Moves one to `most` of the oldest injected tasks to `run`, which has room. Returns
     /// [`Steal::Retry`] if the oldest cannot be taken yet.
     fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()>;
 
@@ -68,7 +67,7 @@ pub enum Steal<T> {
     Empty,
     /// A task; more may have gone to the own queue.
     Task(T),
-    /// Another party was quicker or has not finished its push. The caller must try again before it
-    /// concludes that the queue is empty.
+    /// Another party was quicker or has not finished its push; the queue may not be empty, so the
+    /// caller must try again.
     Retry,
 }

@@ -32,7 +32,7 @@ pub trait TaskCtx<T, S> {
     /// The worker's scratch value.
     fn scratch(&mut self) -> &mut S;
 
-    /// Adds a task to the worker's own tasks. It runs here next unless a thief takes it.
+    /// Adds a task to the worker's own tasks. It runs here next unless stolen.
     fn spawn_local(&mut self, task: T);
 
     /// Adds a task to the end of the injector.
@@ -49,8 +49,8 @@ pub trait TaskCtx<T, S> {
     /// returns `true`. Returns `false` if the executor aborts first.
     ///
     /// On threads the worker yields its core between two calls of `ready`, so the wait should be
-    /// short. If every worker waits for tasks, no worker is left to run them, and all wait until an
-    /// abort: the simulator finds such schedules and reports `what` each waits for.
+    /// short. If every worker waits for tasks, all wait until an abort: the simulator finds such
+    /// schedules and reports each `what`.
     #[must_use = "an aborting executor ends the wait"]
     fn wait_until(&mut self, what: &'static str, ready: impl FnMut() -> bool) -> bool
     where
@@ -69,8 +69,8 @@ pub trait WorkerCtxLike<T, S> {
     fn metrics(&mut self) -> &mut WorkerMetricsLocal;
 
     /// The worker has no task in hand and is about to search for one. Its next steps follow from
-    /// the hashed parts of its state and of `pops_left` (pops before its next tick), from its
-    /// hooks, and from its ports' answers.
+    /// its state and `pops_left` (pops before its next tick), as far as hashed, from its hooks and
+    /// its ports' answers.
     #[inline]
     fn begin_search(&mut self, pops_left: impl Hash) {
         let _ = pops_left;

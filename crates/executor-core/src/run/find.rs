@@ -8,7 +8,7 @@
 //!                                                                  every victim once
 //! ```
 //!
-//! The sweep is needed: four random tries among 64 victims miss the only one with work in 94 of 100
+//! Without the sweep, four random tries among 64 victims miss the only one with work in 94 of 100
 //! cases. A contended probe says nothing about emptiness, so it is repeated.
 
 use super::context::WorkerCtxLike;
@@ -23,7 +23,7 @@ use crate::worker::victim::nth_victim;
 /// Finds the next task of this worker.
 ///
 /// A worker without own work probes other workers' queues only as a *searcher*; see
-/// [`crate::sleep`]. Their number is bounded.
+/// [`crate::sleep`].
 #[inline]
 pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     if let Some(popped) = nearby(cx) {
@@ -131,7 +131,6 @@ fn from_injector<T, P: WorkerPorts<T>>(state: &mut WorkerState<T, P>) -> Option<
     })
 }
 
-/// Random victims, then a sweep from a random one.
 #[inline(never)]
 fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     let me = cx.state().worker;

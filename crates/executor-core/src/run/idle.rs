@@ -44,7 +44,6 @@ const WORTH_SPINNING: Duration = Duration::from_micros(50);
 /// Spins that take as long as one failed search.
 const SPINS_A_ROUND: u32 = 10;
 
-/// Factor by which the rounds grow or shrink at most.
 const ADAPTED_MAX: u32 = 8;
 
 /// The default: rounds of searching, then parking, with a yield in every 16th later round. A worker

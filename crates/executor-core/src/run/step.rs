@@ -86,7 +86,7 @@ pub(crate) enum NothingToRun {
     Exit(WorkerExit),
 }
 
-/// [`worker_step`]; the caller holds the countdown of private pops.
+/// The caller holds the countdown of private pops.
 #[inline(always)] // A private task's path is a few instructions; a call, and a result in memory, would double it.
 pub(crate) fn step<T, S, C, R, I, H>(
     cx: &mut C,
@@ -116,7 +116,6 @@ where
     Ok(Ran { tag, source, victim })
 }
 
-/// The next task, with a tick.
 #[inline(never)]
 fn pop_with_tick<T, S, C, I, H>(
     cx: &mut C,

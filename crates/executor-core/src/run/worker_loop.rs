@@ -1,7 +1,7 @@
 //! A worker's loop: step, park, catch panics, leave.
 //!
 //! One catch surrounds the loop, so a task that does not panic pays nothing. The worker's state and
-//! its task in hand live outside of the catch.
+//! its task in hand live outside.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -51,8 +51,8 @@ where
                     stop(cx, payload);
                 }
                 let over = cx.state().sleep_word().is_done();
-                // The count is released already, so a hook that panics here or later cannot keep
-                // the worker from returning tasks or leaving.
+                // The count is released already, so a hook that panics cannot keep the worker from
+                // returning tasks or leaving.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| trace.event(ExecTraceEvent::Panicked)))
                 {
                     in_hook.set(false);
@@ -68,8 +68,8 @@ where
     exit
 }
 
-/// Hooks that note whether one of them unwound; any other unwinding is a task's. A note around the
-/// task would cost each task.
+/// Notes whether a hook unwound; any other unwinding is a task's. A note around the task would cost
+/// each task.
 struct Marking<'a, H>(&'a mut H, &'a Cell<bool>);
 
 impl<H> Marking<'_, H> {
@@ -108,7 +108,6 @@ impl<H: IdleHooks> IdleHooks for Marking<'_, H> {
     }
 }
 
-/// Dropped only on unwinding, which sets the mark.
 struct MarksUnwinding<'a>(&'a Cell<bool>);
 
 impl Drop for MarksUnwinding<'_> {
@@ -117,8 +116,7 @@ impl Drop for MarksUnwinding<'_> {
     }
 }
 
-/// Under [`OnPanic::Isolate`] the context handles a task's panic. Otherwise returns the payload to
-/// stop with.
+/// Returns the payload to stop with, unless the context handled the panic.
 fn isolate<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) -> Result<(), Payload> {
     let state = cx.state();
     let isolates = state.scheduler().config().on_panic == OnPanic::Isolate;

@@ -12,8 +12,8 @@
 //!      with its count               over: then spare       a block at a time
 //! ```
 //!
-//! Spawning and running a private task moves no count. Each operation takes the number that the
-//! worker must keep (`needed`).
+//! A private task moves no count. Each operation takes the number that the worker must keep
+//! (`needed`).
 //!
 //! A worker releases **all** spare counts at its first failed search, before it spins: a worker
 //! that never parks must not delay the end. While it works it keeps at most two blocks to spare.
@@ -64,8 +64,7 @@ impl LocalCredits {
         self.held += 1;
     }
 
-    /// If more than two blocks are spare beyond `needed`, the number to release: all spare but one
-    /// block.
+    /// If more than two blocks beyond `needed` are spare, the number to release: all but one block.
     #[inline]
     #[must_use]
     pub(crate) fn release_surplus(&mut self, needed: usize) -> Option<usize> {
@@ -86,7 +85,7 @@ impl LocalCredits {
     }
 
     /// The most that a worker with a buffer of `private` tasks can hold. Overflow tasks do not
-    /// count: memory ends long before the word does.
+    /// count: memory ends before the word does.
     pub(crate) fn held_max(block: usize, private: usize) -> usize {
         // Private tasks, spare counts, the running task and a received one.
         private + 2 * block + 2

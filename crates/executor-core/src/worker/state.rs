@@ -22,7 +22,7 @@ use crate::words::credits::LocalCredits;
 use crate::words::scheduler::Scheduler;
 use crate::words::sleep::{Search, SleepWord};
 
-/// More tasks than this are published through the injector.
+/// Larger publications go through the injector.
 const OWN_QUEUE_MAX: usize = 32;
 
 const WAKE_THRESHOLD_MIN: u32 = 4;
@@ -56,7 +56,6 @@ pub struct WorkerState<T, P> {
     tally: Tally,
 }
 
-/// Counts that are not yet in the metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     spawned: u64,
@@ -275,8 +274,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
     }
 
-    /// How long the worker was idle, without the delay of a wake, which spinning would have
-    /// avoided.
+    /// The idle time without the delay of a wake, which spinning would have avoided.
     pub(crate) fn idle_time(&self) -> Duration {
         Duration::from_nanos(self.time.idle_ns()).saturating_sub(self.ports.take_wake_delay())
     }
@@ -308,8 +306,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         std::mem::take(&mut self.tally)
     }
 
-    /// Samples the clock if that is due, publishes private tasks for idle workers, and sets the
-    /// countdowns to the next tick.
+    /// Samples the clock if due, publishes private tasks for idle workers, and sets the countdowns
+    /// to the next tick.
     pub(crate) fn tick(&mut self, popping: bool) {
         self.count_operations();
         let word = self.sleep_word();
@@ -338,8 +336,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.set_countdowns(operations, popping);
     }
 
-    /// With short tasks and an idle worker: publishes the older half if no other task can be taken.
-    /// Returns the operations until the next tick.
+    /// Publishes the older half for an idle worker if no other task can be taken. Returns the
+    /// operations until the next tick.
     fn publish_for_idle(&mut self, word: SleepWord) -> u32 {
         let threshold = self.wake_threshold();
         let searched = word.searchers() > 0;
@@ -364,8 +362,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
     }
 
-    /// Operations on private tasks that take as long as the last wake took, up to the configured
-    /// number.
+    /// As many operations on private tasks as the last wake took, up to the configured number.
     fn wake_threshold(&self) -> u32 {
         let most = self.scheduler().config().tuning.wake_threshold;
         let Some(wake_ns) = self.wake_ns else {
@@ -423,8 +420,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
     }
 
-    /// Publishes the oldest `n` private tasks and wakes a worker. The caller has called
-    /// [`WorkerState::count_operations`].
+    /// The caller has called [`WorkerState::count_operations`].
     fn publish_oldest(&mut self, n: usize) {
         if n == 0 {
             return;

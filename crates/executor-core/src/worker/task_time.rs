@@ -1,7 +1,7 @@
 //! How long a worker's tasks take, by samples.
 //!
-//! A clock read costs more than a short task, so a sample divides the time between two reads by the
-//! tasks in between. The time between samples is bounded, so a sample soon follows a long task.
+//! A clock read costs more than a short task, so a sample spans many tasks. Its time is bounded, so
+//! a sample soon follows a long task.
 //!
 //! Only [short](Length::Short) tasks may be private. The mean also decides how many tasks pass
 //! between two searches of the injector.
@@ -36,7 +36,6 @@ pub(crate) enum Length {
 #[derive(Debug, Hash)]
 pub(crate) struct TaskTime {
     length: Length,
-    /// Start of the busy time that is not yet in `busy_ns`, while the worker is busy.
     since_ns: Option<u64>,
     /// End of the last busy time, and the idle time after it.
     until_ns: u64,
@@ -82,7 +81,7 @@ impl TaskTime {
         self.tasks = self.tasks.saturating_add(tasks);
     }
 
-    /// Whether the worker is busy. If not, its next task calls [`TaskTime::begin`].
+    /// If not, the next task calls [`TaskTime::begin`].
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.since_ns.is_some()
@@ -119,7 +118,7 @@ impl TaskTime {
         self.sample_every.saturating_sub(self.tasks)
     }
 
-    /// Reads the clock; evaluates the sample if it is large enough, and begins the next one.
+    /// Evaluates the sample if it is large enough, and begins the next one.
     pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = Some(now_ns);

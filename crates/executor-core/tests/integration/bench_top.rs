@@ -39,7 +39,6 @@ pub(crate) enum Operation {
     Pause,
 }
 
-/// What other parties do while a worker parks.
 pub(crate) type Meanwhile = Box<dyn FnOnce(&Rc<Top>)>;
 
 pub(crate) struct Top {
@@ -48,7 +47,6 @@ pub(crate) struct Top {
     pub(crate) queues: Vec<RefCell<VecDeque<Task>>>,
     pub(crate) unparked: RefCell<Vec<usize>>,
     pub(crate) stolen_together: Cell<usize>,
-    /// Attempts that get `Retry` first.
     pub(crate) contention: Cell<u32>,
     pub(crate) panics: Cell<u32>,
     /// What a worker learns as the delay of its last wake.
@@ -89,7 +87,6 @@ impl Top {
         })
     }
 
-    /// Workers that park at the first failed search.
     pub(crate) fn of(workers: usize) -> Rc<Self> {
         Self::new(ExecutorConfig::new(workers).tune(|tuning| tuning.spin_iters = 0))
     }
@@ -109,7 +106,6 @@ impl Top {
         self.queues[worker].borrow_mut().push_back(task);
     }
 
-    /// Puts a counted task into the injector without a wake.
     pub(crate) fn place_outside(&self, task: Task) {
         self.scheduler
             .state()
@@ -133,7 +129,6 @@ impl Top {
         self.log.take()
     }
 
-    /// Oldest first.
     pub(crate) fn public(&self, worker: usize) -> Vec<Task> {
         self.queues[worker].borrow().iter().copied().collect()
     }

@@ -21,12 +21,11 @@ const ROOT: Task = 1_000;
 
 const SMALL_NS: u64 = 100;
 
-/// The first of the two workers is stepped.
 fn two() -> ExecutorConfig {
     ExecutorConfig::new(2).tune(|tuning| tuning.spin_iters = 0)
 }
 
-/// Worker 0 after it has measured tasks of `each_ns` nanoseconds.
+/// Worker 0 has measured tasks of `each_ns` nanoseconds.
 fn measured(config: ExecutorConfig, each_ns: u64) -> (Rc<Top>, Worker) {
     let top = Top::new(config);
     let mut worker = top.worker(0);
@@ -39,7 +38,6 @@ fn measured(config: ExecutorConfig, each_ns: u64) -> (Rc<Top>, Worker) {
     (top, worker)
 }
 
-/// One step; the task does `what`.
 fn run_root(top: &Rc<Top>, worker: &mut Worker, what: impl Fn(&mut Worker)) {
     top.place(0, ROOT);
     worker.step_with(&|task, cx| {
@@ -49,7 +47,6 @@ fn run_root(top: &Rc<Top>, worker: &mut Worker, what: impl Fn(&mut Worker)) {
     assert_eq!(worker.scratch.pop(), Some(ROOT));
 }
 
-/// The task spawns the tasks 0 to `n` − 1.
 fn spawn_from_root(top: &Rc<Top>, worker: &mut Worker, n: Task) {
     run_root(top, worker, |cx| spawn(cx, n));
 }
@@ -64,7 +61,6 @@ fn steps(worker: &mut Worker, n: Task) {
     }
 }
 
-/// Wakes a sleeper, which finds nothing.
 fn wake(top: &Rc<Top>) {
     let ports = top.ports(0);
     assert_eq!(top.scheduler.sleep().notify(&ports, 1), 1);
@@ -109,7 +105,6 @@ fn short_tasks_stay_private_while_nobody_is_hungry_and_the_newest_runs_first() {
 #[test]
 fn a_private_task_is_spawned_and_taken_with_one_relaxed_load_each() {
     let (top, mut worker) = measured(two(), SMALL_NS);
-    // Fewer than the worker's credits.
     let n = 10;
     run_root(&top, &mut worker, |cx| {
         top.take_log();
@@ -318,7 +313,6 @@ fn tasks_that_have_become_long_are_public_after_the_next_sample() {
     );
 }
 
-/// A worker falls asleep during a task of `last_ns`; then the next step.
 fn fall_asleep_during_a_task_of(last_ns: u64) -> (Rc<Top>, Worker) {
     let (top, mut worker) = measured(two(), SMALL_NS);
     spawn_from_root(&top, &mut worker, 10);

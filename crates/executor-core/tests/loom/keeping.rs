@@ -16,8 +16,7 @@ fn keep(cx: &mut LoomWorker, tasks: impl IntoIterator<Item = Task>) {
     assert!(cx.state().ports().is_empty(), "they are public");
 }
 
-/// A task publishes its child and blocks while the other worker falls asleep, which sees the child
-/// or is woken.
+/// The other worker sees the child or is woken.
 #[test]
 fn exposure_against_a_worker_that_falls_asleep() {
     model("exposure_against_a_worker_that_falls_asleep", None, || {
@@ -41,7 +40,6 @@ fn exposure_against_a_worker_that_falls_asleep() {
     });
 }
 
-/// A searcher falls asleep while the owner publishes the older half and then blocks.
 #[test]
 fn exposure_against_a_searcher_that_falls_asleep() {
     model("exposure_against_a_searcher_that_falls_asleep", None, || {
@@ -59,8 +57,7 @@ fn exposure_against_a_searcher_that_falls_asleep() {
     });
 }
 
-/// A thief takes from the half that is being published, and the owner takes it back. Each task runs
-/// once.
+/// Each task runs once.
 #[test]
 fn thief_takes_while_the_owner_exposes() {
     model("thief_takes_while_the_owner_exposes", Some(5), || {
@@ -95,7 +92,6 @@ fn thief_takes_while_the_owner_exposes() {
     });
 }
 
-/// The executor closes while a task has a private child, with a block of one.
 #[test]
 fn private_spawn_on_a_credit_of_one_against_close() {
     model("private_spawn_on_a_credit_of_one_against_close", None, || {
@@ -123,7 +119,6 @@ fn private_spawn_against_close(block: usize) {
     ended_once(&scene, 2);
 }
 
-/// A worker whose tasks spawn possibly private others.
 fn spawning(scene: &Scene, me: usize, children: impl Fn(Task) -> Vec<Task>) -> WorkerExit {
     let (returned, exit) = scene.work(me, |task, cx| {
         assert!(!scene.is_over(), "it ended before task {task}");
@@ -147,7 +142,6 @@ fn ended_once(scene: &Scene, tasks: usize) {
     assert_eq!((in_flight(&scene), scene.signals()), (0, 1));
 }
 
-/// After the close, one of two workers has two private tasks, with blocks of one.
 #[test]
 fn private_tasks_on_credits_of_one_while_draining() {
     model("private_tasks_on_credits_of_one_while_draining", Some(5), || {
@@ -192,7 +186,7 @@ fn two_workers_drain(block: usize, tasks: usize, children: fn(Task) -> Vec<Task>
     ended_once(&scene, tasks);
 }
 
-/// A task panics and leaves a private child. A waiter returns only after the child was returned.
+/// A waiter returns only after the child was returned.
 #[test]
 fn panic_with_private_tasks_against_wait_idle() {
     model("panic_with_private_tasks_against_wait_idle", None, || {

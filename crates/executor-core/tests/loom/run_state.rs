@@ -31,8 +31,7 @@ fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<R
     (effect, worker)
 }
 
-/// A producer against the closer: the task is rejected, or the closer or the release ends the
-/// executor.
+/// The task is rejected, or the closer or the release ends the executor.
 #[test]
 fn spawn_vs_join_gate_atomicity() {
     model("spawn_vs_join_gate_atomicity", None, || {
@@ -54,7 +53,7 @@ fn spawn_vs_join_gate_atomicity() {
     });
 }
 
-/// The last release against the closer: one ends the executor and sees the task's write.
+/// One party ends the executor and sees the task's write.
 #[test]
 fn completion_vs_join_termination() {
     model("completion_vs_join_termination", None, || {
@@ -76,7 +75,7 @@ fn completion_vs_join_termination() {
     });
 }
 
-/// Two workers release the last two tasks: one ends the executor and sees both writes.
+/// One worker ends the executor and sees both writes.
 #[test]
 fn last_completion_sees_the_other_tasks_writes() {
     model("last_completion_sees_the_other_tasks_writes", None, || {
@@ -104,7 +103,6 @@ fn last_completion_sees_the_other_tasks_writes() {
     });
 }
 
-/// A release that ends the executor sees the closer's earlier write.
 #[test]
 fn last_completion_sees_what_the_closer_wrote() {
     model("last_completion_sees_what_the_closer_wrote", None, || {
@@ -152,7 +150,7 @@ fn concurrent_spawns_no_lost_count() {
     });
 }
 
-/// A producer, a release and the closer: exactly one ends the executor.
+/// Exactly one party ends the executor.
 #[test]
 fn three_way_spawn_complete_join() {
     model("three_way_spawn_complete_join", None, || {
@@ -205,7 +203,6 @@ fn credits_of_two_returned_against_close() {
     });
 }
 
-/// A worker acquires a block for a child and releases everything, against the closer.
 fn credits_returned_against_close(block: usize) {
     let state = open(1);
     let worker = thread::spawn({
@@ -222,8 +219,7 @@ fn credits_returned_against_close(block: usize) {
     assert_eq!(state.in_flight(&LoomMemory), 0);
 }
 
-/// A waiter for room registers, tries again and sleeps, against the last release of a full word and
-/// another producer. The waiter is accepted, or notified by the party that makes room.
+/// A waiter for room is accepted, or notified by the party that makes room.
 #[test]
 fn waiting_for_room_against_the_settle_that_frees() {
     model("waiting_for_room_against_the_settle_that_frees", None, || {

@@ -12,7 +12,6 @@ use proptest::prelude::*;
 
 use crate::bench_top::{Task, Top, Worker};
 
-/// The stepped workers; one more only searches and sleeps.
 const STEPPED: usize = 2;
 const IDLER: usize = STEPPED;
 
@@ -217,7 +216,6 @@ proptest! {
             }
         }
         for worker in &mut workers {
-            // The other worker's private tasks are left to it.
             while !matches!(world.step(worker), WorkerStepResult::ExitDone | WorkerStepResult::ShouldPark { .. }) {}
         }
         for worker in &mut workers {

@@ -89,7 +89,6 @@ fn who_begins_to_search_during_a_long_task_is_given_everything_at_its_end() {
 fn the_clock_is_read_at_looks_while_somebody_sleeps_and_could_be_given_something() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     run_root(&top, &mut worker, |cx| {
-        // More than the credits cover.
         spawn(cx, 30);
         top.register(1, false);
         top.take_log();
@@ -256,7 +255,6 @@ fn a_sleeper_is_woken_for_as_many_operations_as_take_as_long_as_the_last_wake() 
         run_root(&top, &mut worker, |cx| {
             let first = spawns_until_woken(&top, cx, 1);
             assert_eq!(first, Some(WAKE_ON_HOARD_THRESHOLD + 1), "nothing is known yet");
-            // The woken worker searches, takes all and sleeps again.
             cx.state.spawn_local(0);
             top.queues[0].borrow_mut().clear();
             top.register(1, true);

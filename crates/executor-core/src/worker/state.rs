@@ -2,7 +2,7 @@
 //!
 //! It is plain memory of one worker. Most operations on private tasks end in
 //! [`WorkerState::spawn_local`] or [`WorkerState::pop_between_ticks`]. Now and then the worker
-//! *ticks*: it reads the clock and publishes tasks for idle workers.
+//! *ticks*: it samples the clock if due and publishes tasks for idle workers.
 
 mod fingerprint;
 
@@ -235,8 +235,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.credits.receive();
     }
 
-    /// Takes a run of short tasks or one long task from the injector. Returns the first; the others
-    /// are private and run next.
+    /// Takes a run of tasks from the injector while tasks are short, else one task. Returns the
+    /// first; the others are private and run next.
     pub(crate) fn take_injected(&mut self) -> Option<T> {
         let in_runs = self.time.length() == Length::Short && self.private.are_allowed() && !self.crowded;
         let most = if in_runs { RUN_MAX } else { 1 };

@@ -1,15 +1,15 @@
-//! A run as text in the Chrome trace format, which Perfetto and `chrome://tracing` open.
+//! A run in the Chrome trace format, which Perfetto and `chrome://tracing` open.
 //!
-//! There is a lane for each worker, with bars for what takes time and instants for what does not.
+//! Each worker has a lane, with bars for durations and instants for moments.
 //!
-//! Source: "Trace Event Format", Google, the JSON object format with phases M, B, E, i, s and f.
+//! Source: "Trace Event Format", Google, JSON object format, phases M, B, E, i, s and f.
 
 use std::fmt::{self, Display, Write};
 
-/// A row of the file: an event in a lane.
+/// An event in a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChromeRow<N> {
-    /// Index of the lane's name in the file.
+    /// Index of the lane's name.
     pub lane: usize,
     /// Nanoseconds since a fixed moment.
     pub at_ns: u64,
@@ -30,7 +30,7 @@ pub enum ChromePhase {
     End,
     /// An event without length.
     Instant,
-    /// The arrow of this number begins at the open bar, with the name of its end.
+    /// The arrow of this number begins at the open bar. Both of its rows have the same name.
     ArrowFrom(u64),
     /// The arrow of this number ends at the open bar.
     ArrowTo(u64),
@@ -41,7 +41,7 @@ pub enum ChromePhase {
 pub enum ChromeArg {
     /// A number.
     Number(u64),
-    /// Text, of any characters.
+    /// Any text.
     Text(String),
 }
 
@@ -107,7 +107,6 @@ impl<N: Display> Display for ChromeRow<N> {
             ChromePhase::ArrowFrom(arrow) => write!(f, ",\"cat\":\"arrow\",\"id\":{arrow}")?,
             ChromePhase::ArrowTo(arrow) => write!(f, ",\"bp\":\"e\",\"cat\":\"arrow\",\"id\":{arrow}")?,
         }
-        // The format counts in microseconds.
         let (us, ns) = (self.at_ns / 1_000, self.at_ns % 1_000);
         let (lane, name) = (self.lane, Quoted(&self.name));
         write!(f, ",\"pid\":1,\"tid\":{lane},\"ts\":{us}.{ns:03},\"name\":{name}")?;
@@ -129,7 +128,6 @@ impl Display for ChromeArg {
     }
 }
 
-/// A value as a JSON string.
 struct Quoted<N>(N);
 
 impl<N: Display> Display for Quoted<N> {

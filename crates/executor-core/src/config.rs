@@ -1,19 +1,16 @@
-//! The settings of an executor: plain data that can be printed, compared and put into a replay
-//! line.
+//! The settings of an executor, as plain data.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::words::sleep::WORKERS_MAX;
 
-/// The largest [`Tuning::private_tasks`]. A worker's buffer has this size in any case.
+/// The largest [`Tuning::private_tasks`], and the size of every worker's buffer.
 pub const PRIVATE_TASKS_MAX: usize = 256;
 
-/// The default [`Tuning::wake_threshold`]: operations on short private tasks before a
-/// worker wakes a *sleeper* for them.
+/// The default [`Tuning::wake_threshold`].
 ///
-/// Unparking costs the caller about 4 µs, more than a few dozen short tasks. Tasks that are long or
-/// not yet measured are public at once and do not wait for this count.
+/// Unparking costs the caller about 4 µs, more than a few dozen short tasks.
 pub const WAKE_ON_HOARD_THRESHOLD: u32 = 32;
 
 /// Settings of an executor.
@@ -31,12 +28,12 @@ pub struct ExecutorConfig {
     /// Number of workers, 1 to [`WORKERS_MAX`]. Default 1.
     pub workers: usize,
     /// Cores that the workers run on, 1 or more. With fewer cores than workers, fewer workers
-    /// search at a time and none spins before it parks. Default `None`: as many as workers; the
-    /// executor on threads asks the host.
+    /// search and none spins before it parks. Default `None`: as many as workers; on threads, as
+    /// the host says.
     pub cores: Option<usize>,
     /// Seed of every worker's random numbers. Default `0x853c_49e6_748f_ea9b`.
     pub seed: u64,
-    /// Whether each worker thread is pinned to a core of its own. Default [`Pin::Auto`].
+    /// Whether each worker thread is pinned to its own core. Default [`Pin::Auto`].
     pub pin_threads: Pin,
     /// What happens when a task panics. Default [`OnPanic::Stop`].
     pub on_panic: OnPanic,
@@ -44,54 +41,50 @@ pub struct ExecutorConfig {
     pub tuning: Tuning,
 }
 
-/// Constants of the policy, whose defaults were measured: see [`ExecutorConfig::tune`].
+/// Constants of the policy, with measured defaults: see [`ExecutorConfig::tune`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tuning {
-    /// Random victims tried in one search, before the sweep over all of them. 1 to 1,024, default
-    /// 4.
+    /// Random victims that one search tries before the sweep over all. 1 to 1,024, default 4.
     pub steal_tries: u32,
     /// Failed search rounds before a worker parks. 0 parks at once, default 200.
     pub spin_iters: u32,
-    /// How long a worker parks before it searches again by itself. Default `None`: until woken. The
-    /// wake protocol does not need a timeout.
+    /// Longest park before a worker searches again. Default `None`: until woken.
     pub park_timeout: Option<Duration>,
     /// Counts that a worker acquires from the state word at once. 1 to 65,536, default 64.
     pub credit_block: usize,
     /// Tasks after which a worker takes from the injector first, so that its own tasks cannot
-    /// starve those from outside; fewer if they take longer than 200 µs. 1 or more, default 127.
+    /// starve injected ones; fewer if they exceed 200 µs. 1 or more, default 127.
     pub fairness_interval: u32,
-    /// Size of the buffer for a worker's own short tasks while no worker is idle; more go into the
-    /// overflow behind it. 0 makes every task public as soon as it is spawned. At most
-    /// [`PRIVATE_TASKS_MAX`], which is the default.
+    /// Own short tasks that a worker's buffer holds while no worker is idle; further ones go into
+    /// the overflow. 0 makes every spawned task public. At most [`PRIVATE_TASKS_MAX`], the default.
     pub private_tasks: usize,
-    /// Tasks that take less than this on average are short and may be private. Default 1 µs.
+    /// Tasks below this average time are short and may be private. Default 1 µs.
     pub short_task: Duration,
     /// Short tasks that a worker spawns or runs before it wakes a sleeper for its private ones;
-    /// fewer, but at least 4, if the last wake took less time than that. 1 or more, default
-    /// [`WAKE_ON_HOARD_THRESHOLD`].
+    /// fewer, but at least 4, after a quick wake. 1 or more, default [`WAKE_ON_HOARD_THRESHOLD`].
     pub wake_threshold: u32,
 }
 
 /// What happens when a task panics.
 ///
-/// A hook that panics, or a panic during an abort, stops the executor under either policy.
+/// A panic of a hook or during an abort stops the executor under either policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnPanic {
-    /// The executor accepts no more tasks, returns those that have not run, and throws the panic
-    /// again in the thread that joins it.
+    /// The executor closes, returns tasks that have not run, and throws the panic again in the
+    /// joining thread.
     #[default]
     Stop,
-    /// The panic is counted and given to a handler; the worker goes on, and the executor still
-    /// accepts tasks. What the task spawned before it panicked runs.
+    /// A handler gets the panic, and the executor goes on. Tasks that the panicked task spawned
+    /// run.
     Isolate,
 }
 
 /// Whether worker threads are pinned to cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// Pin on Linux, if the process may use every core of the machine, enough cores are not taken
-    /// by another executor of this process, and one core remains for producers.
+    /// Pin on Linux if the process may use every core, other executors of this process leave
+    /// enough, and one remains for producers.
     #[default]
     Auto,
     /// Pin, and fail to build if a core is not available.
@@ -129,7 +122,7 @@ impl Default for Tuning {
 }
 
 impl ExecutorConfig {
-    /// The default settings with this number of workers.
+    /// The default settings with `workers` workers.
     #[must_use]
     pub fn new(workers: usize) -> Self {
         Self::default().workers(workers)
@@ -142,7 +135,7 @@ impl ExecutorConfig {
         self
     }
 
-    /// Sets the number of cores that the workers run on.
+    /// Sets the number of cores.
     #[must_use]
     pub fn cores(mut self, cores: impl Into<Option<usize>>) -> Self {
         self.cores = cores.into();
@@ -156,7 +149,7 @@ impl ExecutorConfig {
         self
     }
 
-    /// Sets whether threads are pinned.
+    /// Sets whether worker threads are pinned.
     #[must_use]
     pub fn pin_threads(mut self, pin_threads: Pin) -> Self {
         self.pin_threads = pin_threads;
@@ -184,7 +177,7 @@ impl ExecutorConfig {
         self
     }
 
-    /// How many workers may search at a time: half of those that can run at a time, at least one.
+    /// Most workers that search at a time: half of those that can run, at least one.
     #[must_use]
     pub fn searchers_max(&self) -> usize {
         let running = self.cores.map_or(self.workers, |cores| cores.min(self.workers));
@@ -201,7 +194,7 @@ impl ExecutorConfig {
     ///
     /// # Errors
     ///
-    /// The first field that is out of its range, named, with its value and the range.
+    /// Name, value and range of the first field that is out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("workers", self.workers as u64, 1, WORKERS_MAX as u64)?;
         if let Some(cores) = self.cores {

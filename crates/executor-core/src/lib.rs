@@ -11,8 +11,8 @@
 //!              every operation
 //! ```
 //!
-//! Each method of a port is *one* shared operation. The modules have floors, and each imports from
-//! below:
+//! Each method of a port is *one* shared operation. The modules have floors; each imports from
+//! lower ones:
 //!
 //! ```text
 //!   run      the loop: step, find, idle, worker_loop; contexts and trace hooks
@@ -24,7 +24,7 @@
 //! Start with [`worker_step`] for what a worker does, [`sleep`] for why no wake-up is lost,
 //! [`run_state`] for how an executor ends.
 #![forbid(unsafe_code)]
-// A blocking call on a worker needs its reason beside it.
+// A blocking call on a worker needs a reason beside it.
 #![warn(clippy::disallowed_methods)]
 
 mod chrome;

@@ -1,17 +1,17 @@
-//! What one worker counts about itself, in plain integers that are always on.
+//! One worker's counters: plain integers, always on.
 
 use std::time::Duration;
 
 /// One worker's counters. They only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerMetricsLocal {
-    /// Own tasks run, private or public; updated when the worker runs out of work.
+    /// Own tasks run, private or public; updated when the worker has no more work.
     pub executed_local: u64,
     /// Tasks run that came from the injector.
     pub executed_injector: u64,
     /// Tasks run that were stolen from another worker.
     pub executed_stolen: u64,
-    /// Tasks spawned by tasks on this worker; updated like `executed_local`.
+    /// Tasks that this worker's tasks spawned; updated like `executed_local`.
     pub spawned: u64,
     /// Private tasks that became public; updated like `executed_local`.
     pub published: u64,
@@ -23,11 +23,11 @@ pub struct WorkerMetricsLocal {
     pub parks: u64,
     /// Workers that this one woke; updated like `executed_local`.
     pub wakes: u64,
-    /// Times that this worker was woken and found nothing.
+    /// Wakes of this worker after which it found nothing.
     pub wakes_for_nothing: u64,
-    /// Tasks taken during an abort and returned instead of run.
+    /// Tasks that the abort returned.
     pub returned: u64,
-    /// Tasks that panicked. Hooks are not counted.
+    /// Tasks that panicked, without hooks.
     pub panicked: u64,
     /// Time spent parked.
     pub idle: Duration,
@@ -40,7 +40,7 @@ impl WorkerMetricsLocal {
         self.executed_local + self.executed_injector + self.executed_stolen
     }
 
-    /// Adds another worker's counters to these.
+    /// Adds another worker's counters.
     pub fn merge(&mut self, other: &Self) {
         let Self {
             executed_local,

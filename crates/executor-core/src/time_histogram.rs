@@ -1,7 +1,7 @@
-//! A histogram of times that takes a sample in a few instructions.
+//! A histogram of times; a sample costs a few instructions.
 //!
-//! Buckets are log-linear: each doubling of the time has sixteen of equal width. So a percentile is
-//! at most a sixteenth too large, in at most a thousand numbers; the largest sample is exact.
+//! Each doubling of the time has sixteen buckets of equal width. A percentile is at most a
+//! sixteenth too large. A histogram has at most a thousand numbers.
 //!
 //! ```text
 //!   0 1 2 … 15 │ 16 17 … 31 │ 32-33 34-35 … 62-63 │ 64-67 …      nanoseconds in a bucket
@@ -12,11 +12,10 @@ use std::time::Duration;
 
 use crate::text::thousands;
 
-/// Logarithm of the number of buckets in a doubling.
 const FINENESS: u32 = 4;
 const IN_A_DOUBLING: usize = 1 << FINENESS;
 
-/// Samples of how long something took.
+/// Samples of durations.
 ///
 /// ```
 /// use std::time::Duration;
@@ -88,7 +87,7 @@ impl TimeHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// The samples since `earlier`. Their largest is exact only if it is the largest of all.
+    /// The samples since `earlier`. The largest is exact only if it is the largest of all.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut later = self.clone();
@@ -109,7 +108,7 @@ impl TimeHistogram {
         self.samples
     }
 
-    /// The time that `percent` of 100 samples did not exceed, at most a sixteenth too large. Zero
+    /// The time that `percent` of 100 samples did not exceed, at most a sixteenth too large; zero
     /// without samples.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
@@ -122,7 +121,7 @@ impl TimeHistogram {
         Duration::from_nanos(bucket.map_or(self.max_ns, |bucket| largest(bucket).min(self.max_ns)))
     }
 
-    /// The average, exactly.
+    /// The exact average.
     #[must_use]
     pub fn mean(&self) -> Duration {
         Duration::from_nanos(self.sum_ns.checked_div(self.samples).unwrap_or(0))
@@ -134,7 +133,7 @@ impl TimeHistogram {
         Duration::from_nanos(self.sum_ns)
     }
 
-    /// The longest sample, exactly.
+    /// The exact longest sample.
     #[must_use]
     pub fn max(&self) -> Duration {
         Duration::from_nanos(self.max_ns)
@@ -147,7 +146,6 @@ impl TimeHistogram {
             .map(|(bucket, count)| (Duration::from_nanos(largest(bucket)), *count))
     }
 
-    /// Updates what depends on the counts.
     fn counted(&mut self) {
         let used = self.counts.iter().rposition(|count| *count > 0);
         self.counts.truncate(used.map_or(0, |last| last + 1));
@@ -155,7 +153,6 @@ impl TimeHistogram {
     }
 }
 
-/// Percentiles on one line, for people.
 impl fmt::Display for TimeHistogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.samples == 0 {
@@ -167,7 +164,7 @@ impl fmt::Display for TimeHistogram {
     }
 }
 
-/// The largest sample of a bucket, in nanoseconds.
+/// In nanoseconds.
 fn largest(bucket: usize) -> u64 {
     let within = (bucket % IN_A_DOUBLING) as u64;
     match (bucket / IN_A_DOUBLING).checked_sub(1) {

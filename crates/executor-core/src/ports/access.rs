@@ -1,9 +1,9 @@
-//! Where tasks meet in memory of their own.
+//! Tasks that share memory of their own.
 
-/// A [`TaskCtx`](crate::TaskCtx) through which tasks access memory that they share.
+/// A [`TaskCtx`](crate::TaskCtx) through which tasks access shared memory.
 ///
-/// On threads an access is a plain call. The simulator may switch to other workers before it, and
-/// only there: a runner that names its accesses is searched for races of its own.
+/// On threads an access is a plain call. The simulator may switch workers only before an access,
+/// and so finds races of a runner that names its accesses.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,7 @@
 /// }
 /// ```
 pub trait Access {
-    /// Calls `operation`, one access to shared memory; `what` names it in the table of a simulated
-    /// run.
+    /// Calls `operation`, one access to shared memory; `what` names it in a simulated run.
     #[inline]
     fn access<R>(&mut self, what: &'static str, operation: impl FnOnce() -> R) -> R {
         let _ = what;

@@ -1,15 +1,14 @@
-//! Shared collections as ports. A collection is shared; the handle that operates on it belongs to
-//! one party.
+//! Shared collections as ports. Each party operates on a collection through its own handle.
 
 /// Access to a shared ordered set of `K`.
 pub trait OrderedSet<K: Ord + Copy> {
     /// A shared ordered set.
     type Set;
 
-    /// Adds a key. `false` if it was there already.
+    /// Adds a key; `false` if the set has it already.
     fn insert(&self, set: &Self::Set, key: K) -> bool;
 
-    /// Removes a key. `false` if it was not there.
+    /// Removes a key; `false` if the set does not have it.
     fn remove(&self, set: &Self::Set, key: &K) -> bool;
 
     /// The largest key, or the largest below `below`.
@@ -18,7 +17,7 @@ pub trait OrderedSet<K: Ord + Copy> {
 
 /// Access to a shared, unbounded first-in-first-out queue of `V`.
 ///
-/// [`Fifo::pop`] and [`Fifo::len`] see what was pushed before a fence of the caller.
+/// [`Fifo::pop`] and [`Fifo::len`] see pushes before a fence of the caller.
 pub trait Fifo<V> {
     /// A shared queue.
     type Queue;
@@ -29,18 +28,18 @@ pub trait Fifo<V> {
     /// Takes the oldest value.
     fn pop(&self, queue: &Self::Queue) -> Option<V>;
 
-    /// The number of values, which may change at once.
+    /// The number of values; it may change at once.
     fn len(&self, queue: &Self::Queue) -> usize;
 }
 
 /// Access to a shared table of values that are cheap to clone, such as an `Arc`.
 ///
-/// A value is dropped once it has been cleared and its last clone is dropped.
+/// A value is dropped after it has been cleared and its last clone dropped.
 pub trait Table<V: Clone> {
     /// A shared table.
     type Places;
 
-    /// Puts a value into an empty place and returns its index.
+    /// Puts a value into an empty place and returns the index.
     ///
     /// # Errors
     ///
@@ -50,7 +49,7 @@ pub trait Table<V: Clone> {
     /// The value at `index`.
     fn get(&self, table: &Self::Places, index: usize) -> Option<V>;
 
-    /// A bound: every value is at an index below. It counts what was put before a fence of the
+    /// All values are at indices below this bound. It counts values put before a fence of the
     /// caller.
     fn used(&self, table: &Self::Places) -> usize;
 
@@ -58,13 +57,13 @@ pub trait Table<V: Clone> {
     fn clear(&self, table: &Self::Places, index: usize) -> Option<V>;
 }
 
-/// Access to shared values that one party at a time changes: a mutex, on threads.
+/// Access to shared values that one party at a time changes; on threads a mutex.
 ///
-/// A change must be short and must not make another one.
+/// A change must be short and must not make another change.
 pub trait Exclusive<V> {
     /// A shared `V`.
     type Place;
 
-    /// Applies `change` as a whole and returns its result.
+    /// Applies `change` and returns its result.
     fn change<R>(&self, place: &Self::Place, change: impl FnOnce(&mut V) -> R) -> R;
 }

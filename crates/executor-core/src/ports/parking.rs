@@ -5,14 +5,13 @@ use std::time::Duration;
 
 /// Waking others.
 pub trait Unpark {
-    /// Makes `worker` return from [`Parking::park`], now or the next time that it parks.
+    /// Makes `worker` return from its current or next [`Parking::park`].
     fn unpark(&self, worker: usize);
 
-    /// Wakes the threads that wait for an idle executor or its end.
+    /// Wakes the threads that wait until the executor is idle or has ended.
     fn signal_waiters(&self);
 }
 
-/// A reference to a waker serves as well.
 impl<P: Unpark> Unpark for &P {
     fn unpark(&self, worker: usize) {
         (**self).unpark(worker);
@@ -25,14 +24,14 @@ impl<P: Unpark> Unpark for &P {
 
 /// A worker's own pauses.
 pub trait Parking {
-    /// Blocks until unparked or until the timeout. It may return spuriously.
+    /// Blocks until unparked or until the timeout; may return spuriously.
     fn park(&self, timeout: Option<Duration>);
 
-    /// Waits on the core for `spins` spins, or until a waker has unparked this worker: then the
-    /// next park returns at once.
+    /// Waits on the core for `spins` spins, or until a waker unparks this worker; the next park
+    /// then returns at once.
     fn spin_before_park(&self, _spins: u32) {}
 
-    /// The time from the unpark to the return of the last park; zero if unknown, or if asked again.
+    /// The time from the unpark to the return of the last park; zero if unknown or already taken.
     fn take_wake_delay(&self) -> Duration {
         Duration::ZERO
     }
@@ -47,14 +46,14 @@ pub trait Parking {
 /// How to park.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Park {
-    /// Spins of some 10 ns before parking. A worker that is woken in that time runs at once, and
-    /// its waker makes no system call.
+    /// Spins of some 10 ns before parking. A worker that is woken meanwhile runs at once, and its
+    /// waker makes no system call.
     pub spin_before: u32,
-    /// How long to park; `None` until woken.
+    /// Longest park; `None` parks until woken.
     pub timeout: Option<Duration>,
 }
 
-/// The place for the payload of a panic.
+/// Keeps the payload of a panic.
 pub trait Faults {
     /// Keeps the payload if it is the first.
     fn record_panic(&self, payload: Box<dyn Any + Send>);
@@ -63,16 +62,15 @@ pub trait Faults {
 /// Blocking for threads that are not workers, as an event count.
 ///
 /// A thread that takes a ticket, checks its condition and then waits past the ticket misses no
-/// signal that came after the ticket.
+/// later signal.
 pub trait Waiting {
     /// The number of signals so far.
     fn ticket(&self) -> u64;
 
-    /// Blocks until [`Unpark::signal_waiters`] was called after `ticket` was taken.
+    /// Blocks until a call of [`Unpark::signal_waiters`] after `ticket` was taken.
     fn wait_past(&self, ticket: u64);
 }
 
-/// A reference serves as well.
 impl<P: Waiting> Waiting for &P {
     fn ticket(&self) -> u64 {
         (**self).ticket()

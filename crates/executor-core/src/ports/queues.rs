@@ -1,22 +1,20 @@
-//! The queues: the injector, a worker's own queue, and the queues of others.
+//! The queues: the injector and the workers' own queues.
 
 use arrayvec::ArrayVec;
 
-/// The producers' end of the injector, which is first in, first out.
+/// The producers' end of the injector (first in, first out).
 ///
-/// Each operation is sequentially consistent: in the order of all such operations and fences, the
-/// task is in the injector before the caller's next operation. So the publisher's steps of
-/// [`crate::sleep`] need no fence after it. A consumer may have to wait until it can take the task;
-/// see [`Stealing::steal_injected`].
+/// Each operation is sequentially consistent: the task is in the injector before the caller's next
+/// such operation or fence. So the publisher's steps of [`crate::sleep`] need no fence after it. A
+/// consumer may have to wait for the task; see [`Stealing::steal_injected`].
 pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);
 
-    /// Appends a batch that is not empty, in its order, as one operation. Consumers may take parts.
+    /// Appends a batch of at least one task, in order, as one operation. Consumers may take parts.
     fn inject_batch(&self, batch: Vec<T>);
 }
 
-/// A reference to the injector serves as well.
 impl<T, P: Inject<T>> Inject<T> for &P {
     #[inline]
     fn inject(&self, task: T) {
@@ -28,7 +26,7 @@ impl<T, P: Inject<T>> Inject<T> for &P {
     }
 }
 
-/// A worker's own public queue: last in, first out for its owner, first in, first out for thieves.
+/// A worker's own public queue: last in, first out for its owner; first in, first out for thieves.
 pub trait LocalQueue<T> {
     /// Adds a task at the owner's end.
     fn push(&self, task: T);
@@ -42,36 +40,34 @@ pub trait LocalQueue<T> {
 
 /// The consumers' ends of the injector and of other workers' queues.
 pub trait Stealing<T> {
-    /// Moves one to `most` of the oldest tasks from the injector to `run`, which has room.
+    /// Moves one to `most` of the oldest injected tasks to `run`, which has room. Returns
     /// [`Steal::Retry`] if the oldest cannot be taken yet.
     fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()>;
 
-    /// Whether the injector looks empty. It sees what was pushed before a fence of the caller.
+    /// Whether the injector looks empty. Sees pushes before a fence of the caller.
     fn injector_is_empty(&self) -> bool;
 
-    /// Whether the queue of the worker `victim` looks empty. It sees what was pushed before a fence
-    /// of the caller.
+    /// Whether the queue of worker `victim` looks empty. Sees pushes before a fence of the caller.
     fn victim_is_empty(&self, victim: usize) -> bool;
 
-    /// Takes about half of the tasks of `victim`: returns one and moves the others to the own
-    /// queue.
+    /// Takes about half of the victim's tasks: returns one and moves the others to the own queue.
     fn steal_from(&self, victim: usize) -> Steal<T>;
 }
 
-/// Most tasks that leave the injector together.
+/// Most tasks of one [`Run`].
 pub const RUN_MAX: usize = 32;
 
 /// Tasks that leave the injector together.
 pub type Run<T> = ArrayVec<T, RUN_MAX>;
 
-/// The result of an attempt to take.
+/// The result of an attempt to take tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steal<T> {
     /// The queue was empty.
     Empty,
     /// A task; more may have gone to the own queue.
     Task(T),
-    /// Another party was quicker, or has not finished its push. The queue may hold more, so the
-    /// caller must try again before it concludes that there is no work.
+    /// Another party was quicker or has not finished its push; the queue may not be empty, so the
+    /// caller must try again.
     Retry,
 }

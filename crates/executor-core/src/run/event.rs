@@ -4,8 +4,7 @@ use crate::worker::popped::PopSource;
 
 /// Receives the events of one worker, on that worker.
 ///
-/// A hook that panics stops the executor. If it panics on a task's tag or start, that task is
-/// dropped.
+/// A hook that panics stops the executor. A panic on a task's tag or start drops the task.
 pub trait TraceHooks<T> {
     /// The name of a task in an event.
     type Tag: Copy;
@@ -13,28 +12,28 @@ pub trait TraceHooks<T> {
     /// Names a task before it runs.
     fn tag(&mut self, task: &T) -> Self::Tag;
 
-    /// Something happened.
+    /// Receives an event.
     fn event(&mut self, event: ExecTraceEvent<Self::Tag>);
 }
 
-/// One thing that a worker did.
+/// An event of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecTraceEvent<Tag> {
     /// A task is about to run.
     TaskStart {
         /// The task.
         tag: Tag,
-        /// Where it was found.
+        /// Where the worker found it.
         source: PopSource,
         /// The worker that it was stolen from.
         victim: Option<usize>,
     },
-    /// A task's call of the runner has returned.
+    /// The runner has returned from a task.
     TaskEnd {
         /// The task.
         tag: Tag,
     },
-    /// A task was taken during an abort, and is returned to the owner.
+    /// The abort returns a task to the owner.
     Returned {
         /// The task.
         tag: Tag,
@@ -45,8 +44,8 @@ pub enum ExecTraceEvent<Tag> {
     Park,
     /// The worker is awake again.
     Awake {
-        /// Whether a waker chose it. Otherwise it found something in its last look, or the executor
-        /// has ended.
+        /// Whether a waker chose it. Otherwise its last look found something, or the executor has
+        /// ended.
         woken: bool,
     },
     /// The worker leaves.

@@ -1,4 +1,4 @@
-//! Where a worker searches for a task, and in which order.
+//! Where and in which order a worker searches for a task.
 //!
 //! ```text
 //!   in hand ─► (every so often: injector) ─► private tasks, then own queue, newest first ─► injector, a batch
@@ -8,8 +8,8 @@
 //!                                                                  every victim once
 //! ```
 //!
-//! The sweep is needed: four random tries among 64 victims miss the only one with work in 94 of 100
-//! cases. A contended probe is repeated, since it says nothing about emptiness.
+//! Without the sweep, four random tries among 64 victims miss the only one with work in 94 of 100
+//! cases. A contended probe says nothing about emptiness, so it is repeated.
 
 use super::context::WorkerCtxLike;
 use crate::ports::bundles::WorkerPorts;
@@ -22,8 +22,8 @@ use crate::worker::victim::nth_victim;
 
 /// Finds the next task of this worker.
 ///
-/// A worker without own work probes other workers' queues only as a *searcher*, of which there is a
-/// bounded number; see [`crate::sleep`]. Its [`crate::WorkerState`] records whether it is one.
+/// A worker without own work probes other workers' queues only as a *searcher*; see
+/// [`crate::sleep`].
 #[inline]
 pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     if let Some(popped) = nearby(cx) {
@@ -41,14 +41,14 @@ pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     Some(popped)
 }
 
-/// The last look before parking: at every source of work, once. Adds the probes of other workers to
+/// The last look before parking, once at every source of work. Adds its probes of other workers to
 /// `steals_tried`.
 pub(crate) fn search_everywhere<T, P: WorkerPorts<T>>(
     ports: &P,
     me: usize,
     steals_tried: &mut u64,
 ) -> Option<Popped<T>> {
-    // One task: the others could go only to the own queue, where they might wait for long.
+    // One task: others could go only to the own queue and wait there.
     let mut run = Run::new();
     retry_while_contended(ports, || ports.steal_injected(1, &mut run));
     if let Some(task) = run.pop() {
@@ -70,7 +70,6 @@ pub(crate) fn search_everywhere<T, P: WorkerPorts<T>>(
     })
 }
 
-/// The task in hand, own tasks, the injector.
 #[inline]
 fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     let state = cx.state();
@@ -132,7 +131,6 @@ fn from_injector<T, P: WorkerPorts<T>>(state: &mut WorkerState<T, P>) -> Option<
     })
 }
 
-/// Random victims, then a sweep over all from a random one.
 #[inline(never)]
 fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     let me = cx.state().worker;

@@ -1,6 +1,6 @@
 //! What a worker does after a failed search: spin, yield or park.
 //!
-//! A wake-up costs microseconds, so a few more searches pay first; searching for ever costs a core.
+//! A wake-up costs microseconds, so a few more searches come first; endless searching costs a core.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::ports::parking::Park;
 
 /// Decides what one worker does while it finds no work.
 pub trait IdleHooks {
-    /// A search has failed.
+    /// Chooses the action after a failed search.
     fn on_idle(&mut self, round: IdleRound) -> IdleAction;
 
-    /// The worker has work again after `idle`. A panic stops the executor and drops the task.
+    /// The worker has work after `idle`. A panic stops the executor and drops the task.
     fn on_work(&mut self, _idle: Duration) {}
 }
 
-/// What is known when a search has failed.
+/// The worker's situation after a failed search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleRound {
     /// Failed searches before this one since the worker last had work.
@@ -37,22 +37,20 @@ pub enum IdleAction {
     Park(Park),
 }
 
-/// Shorter idle times are better spent spinning: a wake costs the waker 4 µs and delays the work by
-/// 10 µs.
+/// Longest idle time that is better spent spinning: a wake costs the waker 4 µs and delays the work
+/// by 10 µs.
 const WORTH_SPINNING: Duration = Duration::from_micros(50);
 
 /// Spins that take as long as one failed search.
 const SPINS_A_ROUND: u32 = 10;
 
-/// The rounds grow at most to this multiple of the configured number, and shrink to this part of
-/// it.
 const ADAPTED_MAX: u32 = 8;
 
-/// The default: some rounds of searching, then parking, with a yield in every 16th round after
-/// that. A worker that may not search spins for as long before it parks, once it has had work.
+/// The default: rounds of searching, then parking, with a yield in every 16th later round. A worker
+/// that is no searcher spins for as long before it parks, once it has had work.
 ///
 /// The number of rounds doubles after an idle time below 50 µs and halves after a longer one,
-/// between an eighth of the configured number and eight times that. 0 stays 0.
+/// between an eighth and eight times the configured number.
 #[derive(Clone, Debug)]
 pub struct TieredIdle {
     configured: u32,
@@ -63,7 +61,7 @@ pub struct TieredIdle {
 }
 
 impl TieredIdle {
-    /// Starts with `spin_rounds` rounds, and parks for `park_timeout`.
+    /// Starts with `spin_rounds` rounds; `park_timeout` limits each park.
     #[must_use]
     pub fn new(spin_rounds: u32, park_timeout: Option<Duration>) -> Self {
         Self {

@@ -1,6 +1,6 @@
-//! One step of a worker: find a task and run it, or say why not.
+//! One step of a worker: find a task and run it.
 //!
-//! A step never blocks. The worker loop, or a test, does what it returns.
+//! A step never blocks. Its result tells the worker loop, or a test, what to do.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub enum WorkerStepResult<Tag> {
     RanTask {
         /// The task's name, from the trace hooks.
         tag: Tag,
-        /// Where it was found.
+        /// Where the worker found it.
         source: PopSource,
         /// The worker that it was stolen from.
         victim: Option<usize>,
@@ -28,7 +28,7 @@ pub enum WorkerStepResult<Tag> {
     NoWork,
     /// No task ran; park.
     ShouldPark {
-        /// For how long; `None` until woken.
+        /// How long; `None` until woken.
         timeout: Option<Duration>,
     },
     /// The executor has ended.
@@ -48,7 +48,7 @@ pub enum WorkerExit {
 
 /// Finds a task and runs it.
 ///
-/// A panic of the runner goes through to the worker loop, which releases the task's count.
+/// A panic of the runner reaches the worker loop, which releases the task's count.
 pub fn worker_step<T, S, C, R, I, H>(
     cx: &mut C,
     runner: &R,
@@ -79,7 +79,6 @@ pub(crate) struct Ran<Tag> {
     victim: Option<usize>,
 }
 
-/// Why a step ran no task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NothingToRun {
     Again,
@@ -87,7 +86,7 @@ pub(crate) enum NothingToRun {
     Exit(WorkerExit),
 }
 
-/// [`worker_step`], with the countdown of private pops held by the caller.
+/// The caller holds the countdown of private pops.
 #[inline(always)] // A private task's path is a few instructions; a call, and a result in memory, would double it.
 pub(crate) fn step<T, S, C, R, I, H>(
     cx: &mut C,
@@ -117,7 +116,6 @@ where
     Ok(Ran { tag, source, victim })
 }
 
-/// The next task with a tick, or the result of a step without a task.
 #[inline(never)]
 fn pop_with_tick<T, S, C, I, H>(
     cx: &mut C,
@@ -201,7 +199,6 @@ where
     NothingToRun::Again
 }
 
-/// Adds the state's tally to the worker's metrics.
 pub(crate) fn update_metrics<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) {
     let tally = cx.state().take_tally();
     tally.report(cx.metrics());

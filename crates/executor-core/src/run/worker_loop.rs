@@ -1,7 +1,7 @@
-//! A worker's life: step, park, catch panics, leave.
+//! A worker's loop: step, park, catch panics, leave.
 //!
-//! Panics are caught around the loop and not around each task, so a task that does not panic pays
-//! nothing. The worker's state and the task in hand live outside of the catch.
+//! One catch surrounds the loop, so a task that does not panic pays nothing. The worker's state and
+//! its task in hand live outside.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -23,9 +23,9 @@ type Payload = Box<dyn Any + Send>;
 
 /// Runs a worker until the executor has ended.
 ///
-/// A panic of the runner goes to [`Faults::record_panic`] and aborts the executor; the worker then
-/// returns what is left, as all others do. Under [`OnPanic::Isolate`] it goes to
-/// [`WorkerCtxLike::isolate`], and the worker goes on.
+/// A runner's panic goes to [`Faults::record_panic`] and aborts the executor; the workers then
+/// return the remaining tasks. Under [`OnPanic::Isolate`] it goes to [`WorkerCtxLike::isolate`],
+/// and the worker goes on.
 pub fn run_worker<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
 where
     C: WorkerCtxLike<T, S>,
@@ -51,8 +51,8 @@ where
                     stop(cx, payload);
                 }
                 let over = cx.state().sleep_word().is_done();
-                // The count is released, so a hook that panics here, or again later, cannot keep
-                // the worker from returning tasks or from leaving.
+                // The count is released already, so a hook that panics cannot keep the worker from
+                // returning tasks or leaving.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| trace.event(ExecTraceEvent::Panicked)))
                 {
                     in_hook.set(false);
@@ -68,8 +68,8 @@ where
     exit
 }
 
-/// Hooks that note whether one of them unwound; any other unwinding is a task's. The note is made
-/// here and not around the task, so with hooks that do nothing a task costs nothing more.
+/// Notes whether a hook unwound; any other unwinding is a task's. A note around the task would cost
+/// each task.
 struct Marking<'a, H>(&'a mut H, &'a Cell<bool>);
 
 impl<H> Marking<'_, H> {
@@ -108,7 +108,6 @@ impl<H: IdleHooks> IdleHooks for Marking<'_, H> {
     }
 }
 
-/// Sets the mark when dropped, which happens only on unwinding.
 struct MarksUnwinding<'a>(&'a Cell<bool>);
 
 impl Drop for MarksUnwinding<'_> {
@@ -117,8 +116,7 @@ impl Drop for MarksUnwinding<'_> {
     }
 }
 
-/// Lets the context handle a task's panic under [`OnPanic::Isolate`]. Otherwise returns the payload
-/// to stop with.
+/// Returns the payload to stop with, unless the context handled the panic.
 fn isolate<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) -> Result<(), Payload> {
     let state = cx.state();
     let isolates = state.scheduler().config().on_panic == OnPanic::Isolate;
@@ -129,7 +127,6 @@ fn isolate<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) -> Result
     catch_unwind(AssertUnwindSafe(|| cx.isolate(payload))).unwrap_or_else(Err)
 }
 
-/// Aborts the executor because of a panic on this worker.
 fn stop<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) {
     let state = cx.state();
     state.ports.record_panic(payload);
@@ -156,7 +153,6 @@ where
     }
 }
 
-/// Runs the sleep protocol once.
 #[inline(never)]
 fn park<T, S, C, H>(cx: &mut C, options: Park, trace: &mut H)
 where

@@ -1,9 +1,9 @@
 //! Local credits: counts of the state word that one worker holds.
 //!
-//! Two read-modify-writes a task on one word would limit the whole machine to some ten million
-//! tasks a second. So a worker acquires a block of counts at once and keeps them in a plain
-//! integer. They cover the task that it runs and its private tasks, a count each; the rest is
-//! spare. The word over-counts by the spare counts of all workers, and never under-counts.
+//! Two read-modify-writes a task on one word would limit the machine to some ten million tasks a
+//! second. So a worker acquires a block of counts at once and keeps them in a plain integer. Its
+//! running task and each private task need one count; the others are spare. The word over-counts by
+//! all spare counts, and never under-counts.
 //!
 //! ```text
 //!   held = 1 for the running task + 1 for each private task + spare
@@ -12,8 +12,8 @@
 //!      with its count               over: then spare       a block at a time
 //! ```
 //!
-//! A private task that is spawned and run moves no count. The worker passes with each operation the
-//! number that it must keep (`needed`).
+//! A private task moves no count. Each operation takes the number that the worker must keep
+//! (`needed`).
 //!
 //! A worker releases **all** spare counts at its first failed search, before it spins: a worker
 //! that never parks must not delay the end. While it works it keeps at most two blocks to spare.
@@ -36,7 +36,7 @@ impl LocalCredits {
     }
 
     /// Gives one count to a task that becomes public, and keeps `needed`. `Some(n)` if the credits
-    /// were too few: the caller must acquire `n` from the word; this has added them already.
+    /// were too few: they include `n` already, which the caller must acquire from the word.
     #[inline]
     #[must_use]
     pub(crate) fn transfer_one(&mut self, needed: usize) -> Option<usize> {
@@ -64,8 +64,7 @@ impl LocalCredits {
         self.held += 1;
     }
 
-    /// If more than two blocks are spare beyond `needed`, the number to release: all spare but one
-    /// block.
+    /// If more than two blocks beyond `needed` are spare, the number to release: all but one block.
     #[inline]
     #[must_use]
     pub(crate) fn release_surplus(&mut self, needed: usize) -> Option<usize> {
@@ -85,10 +84,10 @@ impl LocalCredits {
         spare
     }
 
-    /// The most that one worker with a buffer of `private` tasks can hold. The tasks in its
-    /// overflow are left out: memory ends long before the word does.
+    /// The most that a worker with a buffer of `private` tasks can hold. Overflow tasks do not
+    /// count: memory ends before the word does.
     pub(crate) fn held_max(block: usize, private: usize) -> usize {
-        // Spare counts, the running task's, a received one, and those of private tasks.
+        // Private tasks, spare counts, the running task and a received one.
         private + 2 * block + 2
     }
 }
@@ -158,7 +157,6 @@ mod tests {
     }
 
     proptest! {
-        /// Counts are neither made nor lost, and the credits cover what the worker holds.
         #[test]
         fn the_word_covers_all_that_is_in_flight(
             block in 1_usize..70,
@@ -166,7 +164,6 @@ mod tests {
             ops in prop::collection::vec(0_u8..5, 0..500),
         ) {
             let mut credits = LocalCredits::new(block);
-            // The word counts running, private and public tasks, and the spare credits.
             let (mut running, mut private, mut public, mut word) = (0_usize, 0_usize, 1_usize, 1_usize);
             for op in ops {
                 match op {

@@ -1,8 +1,8 @@
-//! The state word: whether the executor accepts tasks, and how many are in flight, in one atomic
-//! word.
+//! The state word: one atomic word says whether the executor accepts tasks and how many are in
+//! flight.
 //!
-//! Two words would race: a producer reads *accepting*, the executor closes and finds a count of
-//! zero, and then the producer adds its task. In one word the check and the addition are one
+//! With two words, a producer could read *accepting*, the executor could close and find a count of
+//! zero, and the producer would then add its task. One word makes the check and the addition one
 //! operation:
 //!
 //! ```text
@@ -20,8 +20,8 @@
 //! | `A = 0`, count 0 | done | never |
 //!
 //! Exactly one caller brings the word to "closed and zero", and gets [`Closed::Ended`] or
-//! [`Released::Ended`]. The count covers every task that is queued or running, every producer that
-//! was accepted and has not pushed yet, and the credits that workers hold.
+//! [`Released::Ended`]. The count covers tasks that are queued or running, accepted producers that
+//! have not pushed yet, and workers' credits.
 
 use std::sync::atomic::Ordering;
 
@@ -29,7 +29,7 @@ use crossbeam::utils::CachePadded;
 
 use crate::ports::memory::{Fetch, Memory};
 
-/// Bit of the word that is set while tasks are accepted.
+/// Bit that is set while tasks are accepted.
 pub const ACCEPTING_BIT: usize = 1;
 
 /// What one task in flight adds to the word.
@@ -70,9 +70,9 @@ pub enum Refused {
 pub enum Closed {
     /// The executor was closed already.
     Already,
-    /// Work is in flight: the last release ends the executor.
+    /// Work is in flight; the last release ends the executor.
     Draining,
-    /// Nothing was in flight: the caller has ended the executor and must wake all.
+    /// Nothing was in flight: the caller has ended the executor and must wake all workers.
     Ended,
 }
 
@@ -81,15 +81,16 @@ pub enum Closed {
 pub enum Released {
     /// Something is still in flight.
     InFlight,
-    /// Nothing is in flight and tasks are accepted: the caller must signal waiters.
+    /// Nothing is in flight and tasks are accepted; the caller must signal waiters.
     Idle,
-    /// Nothing is in flight and the executor is closed: the caller has ended it and must wake all.
+    /// Nothing is in flight and the executor is closed: the caller has ended it and must wake all
+    /// workers.
     Ended,
 }
 
 impl<W> RunState<W> {
-    /// An open word with a count of zero, made by `word`. `headroom` is kept back for counts that
-    /// workers acquire unchecked.
+    /// An accepting word with a count of zero. `headroom` is kept back for counts that workers
+    /// acquire unchecked.
     pub fn new(headroom: usize, mut word: impl FnMut(usize) -> W) -> Self {
         let count_max = (usize::MAX / COUNT_UNIT).saturating_sub(headroom);
         Self {
@@ -98,13 +99,12 @@ impl<W> RunState<W> {
         }
     }
 
-    /// The largest count that producers may reach; workers may acquire beyond it.
+    /// Largest count for producers; workers may acquire beyond it.
     pub fn count_max(&self) -> usize {
         self.count_max
     }
 
-    /// Accepts `n` tasks of a producer: checks the bit and adds `n`, as one operation. `n` = 0 only
-    /// checks.
+    /// Checks the bit and adds `n` tasks of a producer, as one operation. `n` = 0 only checks.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl<W> RunState<W> {
         self.accept(mem, 1)
     }
 
-    /// Adds `n` for a worker that holds a task or a credit, whether the executor is closed or not.
+    /// Adds `n` for a worker that holds a task or a credit, even if the executor is closed.
     ///
     /// # Panics
     ///
@@ -156,7 +156,7 @@ impl<W> RunState<W> {
         );
     }
 
-    /// Subtracts `n` counts of tasks that ran or were returned, or of credits.
+    /// Subtracts `n` counts of tasks or credits.
     ///
     /// # Panics
     ///
@@ -166,10 +166,10 @@ impl<W> RunState<W> {
     }
 
     /// [`RunState::release`], and whether the count was at its largest, so that producers may have
-    /// been rejected for want of room.
+    /// been rejected.
     ///
-    /// A waiter that registers before its final rejection cannot be missed: the next caller to
-    /// lower the count gets `true` and must notify waiters.
+    /// A waiter that registers before its final rejection is not missed: the next caller to lower
+    /// the count gets `true` and must notify waiters.
     ///
     /// # Panics
     ///
@@ -192,7 +192,7 @@ impl<W> RunState<W> {
         (released, in_flight(before) >= self.count_max)
     }
 
-    /// Closes the executor: no more tasks are accepted.
+    /// Closes the executor: it accepts no more tasks.
     pub fn close_gate<M: Memory<Word = W>>(&self, mem: &M) -> Closed {
         // Ordering: AcqRel. Edge `state/release`: if nothing is in flight this caller ends the
         // executor and must see what the released tasks wrote; the Release half shows the caller
@@ -204,7 +204,7 @@ impl<W> RunState<W> {
         }
     }
 
-    /// How much is in flight, workers' credits included. It may change at once.
+    /// The count in flight, with workers' credits. It may change at once.
     pub fn in_flight<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A number for people and tests, not a synchronisation.
         in_flight(mem.load(&self.word, Ordering::Relaxed))

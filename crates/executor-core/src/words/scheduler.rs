@@ -1,7 +1,8 @@
-//! The shared words of an executor, and what producers and owners do with them.
+//! The shared words of an executor, and how producers and owners use them.
 //!
-//! A producer is accepted by the state word, pushes, and wakes. An owner closes the executor or
-//! aborts it. The party that brings the word to "closed and zero" wakes all for the last time.
+//! The state word accepts a producer, which then pushes and wakes. An owner closes or aborts the
+//! executor. The party that brings the word to "closed and zero" wakes all workers for the last
+//! time.
 #![doc = include_str!("shutdown.md")]
 
 use std::sync::atomic::Ordering;
@@ -63,7 +64,7 @@ impl<W> Scheduler<W> {
         &self.config
     }
 
-    /// Hands over one task from outside, and returns the number of workers woken.
+    /// Adds one task from outside, and returns the number of workers woken.
     ///
     /// # Errors
     ///
@@ -79,11 +80,11 @@ impl<W> Scheduler<W> {
         Ok(self.sleep.notify_of_injected(ports, 1))
     }
 
-    /// Hands over all tasks or none, and returns the number of workers woken.
+    /// Adds all tasks or none, and returns the number of workers woken.
     ///
     /// # Errors
     ///
-    /// All the tasks, if the executor is closed or the count would overflow.
+    /// All tasks, if the executor is closed or the count would overflow.
     pub fn spawn_external_batch<T, P>(&self, ports: &P, tasks: Vec<T>) -> Result<usize, Rejected<Vec<T>>>
     where
         P: Memory<Word = W> + Inject<T> + Unpark,
@@ -99,16 +100,16 @@ impl<W> Scheduler<W> {
         Ok(self.sleep.notify_of_injected(ports, count))
     }
 
-    /// Closes the executor: it ends when what is in flight, and what that spawns, has run.
+    /// Closes the executor: it ends when all tasks in flight, and those they spawn, have run.
     pub fn close<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
         if self.state.close_gate(ports) == Closed::Ended {
             self.end(ports);
         }
     }
 
-    /// Closes the executor, and makes workers return every task from now on instead of running it.
+    /// Closes the executor; from now on workers return tasks instead of running them.
     pub fn abort<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
-        // Closing comes first: no task may be accepted that will not run.
+        // Closing comes first: a task accepted after ABORT would not run.
         let closed = self.state.close_gate(ports);
         self.sleep.abort(ports);
         if closed == Closed::Ended {
@@ -116,7 +117,7 @@ impl<W> Scheduler<W> {
         }
     }
 
-    /// Releases `n` counts, and signals or wakes if nothing is left.
+    /// Releases `n` counts, and signals or wakes if none is left.
     pub fn release<P: Memory<Word = W> + Unpark>(&self, ports: &P, n: usize) {
         match self.state.release(ports, n) {
             Released::InFlight => {}
@@ -125,7 +126,7 @@ impl<W> Scheduler<W> {
         }
     }
 
-    /// Blocks until nothing is in flight, whether the executor is closed or not.
+    /// Blocks until nothing is in flight, even if the executor is open.
     pub fn wait_idle<P: Memory<Word = W> + Waiting>(&self, ports: &P) {
         // Ordering: Relaxed. Ordered by the fence.
         ports.fetch(&self.waiters, Fetch::Add(1), Ordering::Relaxed);

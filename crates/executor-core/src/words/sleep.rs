@@ -7,7 +7,7 @@ use crossbeam::utils::CachePadded;
 use crate::ports::memory::{Fetch, Memory};
 use crate::ports::parking::{Park, Parking, Unpark};
 
-/// The largest number of workers that the sleep word can count.
+/// Largest number of workers of one sleep word.
 pub const WORKERS_MAX: usize = FIELD_MAX;
 
 const DONE: usize = 1;
@@ -19,14 +19,12 @@ const SEARCHER_SHIFT: u32 = SLEEPER_SHIFT + FIELD_BITS;
 const SLEEPER: usize = 1 << SLEEPER_SHIFT;
 const SEARCHER: usize = 1 << SEARCHER_SHIFT;
 
-/// A slot whose worker is not registered.
 const AWAKE: usize = 0;
 
-/// The searchers and sleepers of an executor, and its ABORT and DONE bits.
+/// The searchers and sleepers of an executor, with the ABORT and DONE bits.
 #[derive(Debug)]
 pub struct Sleep<W> {
     word: CachePadded<W>,
-    /// Source of the slots' stamps.
     stamps: CachePadded<W>,
     slots: Box<[W]>,
     searchers_max: usize,
@@ -39,10 +37,10 @@ pub struct SleepWord(usize);
 /// How a worker came out of [`Sleep::sleep`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept<F> {
-    /// It found something in its last look and is no searcher. It owes the hand-on by
+    /// Its last look found something, and it is no searcher. It owes the hand-on by
     /// [`Sleep::found_work`].
     Found(F),
-    /// It found something in its last look after a waker had chosen it, so it is a searcher.
+    /// Its last look found something after a waker had chosen it, so it is a searcher.
     FoundAndWoken(F),
     /// A waker chose it: it is a searcher.
     Woken,
@@ -51,8 +49,7 @@ pub enum Slept<F> {
 }
 
 impl<W> Sleep<W> {
-    /// The words of `workers` awake workers, of which at most `searchers_max` may search at a time;
-    /// `word` makes them.
+    /// The words of `workers` awake workers, of which at most `searchers_max` search at a time.
     ///
     /// # Panics
     ///
@@ -93,8 +90,7 @@ impl<W> Sleep<W> {
         false
     }
 
-    /// Publisher: wakes workers for `tasks` new tasks, which are in their queue, and returns how
-    /// many.
+    /// Publisher: wakes workers for `tasks` new tasks in their queue, and returns the number woken.
     #[inline]
     pub fn notify<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
         // Ordering: SeqCst fence, step push-fence. Edge `sleep/publish`: pairs with the fence in
@@ -119,9 +115,8 @@ impl<W> Sleep<W> {
         }
     }
 
-    /// A worker has found work: leaves the search, and wakes another worker if it has a surplus, or
-    /// if it was the last searcher and `more` sees work in a queue. Returns the number of workers
-    /// woken.
+    /// A worker with work leaves the search. It wakes another worker if it has a surplus, or if it
+    /// was the last searcher and `more` sees work in a queue. Returns the number woken.
     #[inline]
     pub fn found_work<P: Memory<Word = W> + Unpark>(
         &self,
@@ -154,10 +149,10 @@ impl<W> Sleep<W> {
         }
     }
 
-    /// Sleeper: registers `me`, calls `look` for the last look, and parks until it is chosen.
+    /// Sleeper: registers `me`, calls `look` for the last look, and parks until chosen.
     ///
-    /// `look` must look at every source of work and repeat contended attempts. It is called again
-    /// after each timeout.
+    /// `look` must look at every source of work and repeat contended attempts. It runs again after
+    /// each timeout.
     pub fn sleep<P: Memory<Word = W> + Parking, F>(
         &self,
         ports: &P,
@@ -185,7 +180,7 @@ impl<W> Sleep<W> {
                 };
             }
             if !has_spun {
-                // It is registered, so this changes only how long its wake takes.
+                // The worker is registered, so spinning changes only how long its wake takes.
                 ports.spin_before_park(options.spin_before);
                 has_spun = true;
             }
@@ -222,7 +217,7 @@ impl<W> Sleep<W> {
         }
     }
 
-    /// Sets ABORT, which wakes no worker: a sleeping worker has nothing to return.
+    /// Sets ABORT and wakes no worker: a sleeping worker has nothing to return.
     pub fn abort<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. Workers read the bit before each task, and nothing else because of it.
         mem.fetch(&self.word, Fetch::Or(ABORT), Ordering::Relaxed);
@@ -263,11 +258,11 @@ impl<W> Sleep<W> {
         .map(|_| ())
     }
 
-    /// Steps choose and unpark, for each of `tickets`.
+    /// Steps choose and unpark, for each ticket.
     fn choose<P: Memory<Word = W> + Unpark>(&self, ports: &P, tickets: usize) {
         for _ in 0..tickets {
-            // A ticket means that a registered slot is left for it, so this ends: it can only miss
-            // while other wakers choose.
+            // This loop ends: each ticket has a registered slot, and a try misses only while other
+            // wakers choose.
             let worker = loop {
                 let newest = (0..self.slots.len())
                     // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `finish`, so
@@ -295,7 +290,7 @@ impl<W> Sleep<W> {
         }
     }
 
-    /// Step register. Returns the stamp and the word before.
+    /// Step register: returns the stamp and the word before.
     fn register<M: Memory<Word = W>>(&self, mem: &M, me: usize, searching: bool) -> (usize, SleepWord) {
         // Ordering: Relaxed. Stamps order sleepers by age to choose a warm one; correctness does
         // not depend on them.
@@ -317,7 +312,7 @@ impl<W> Sleep<W> {
         (stamp, SleepWord(before))
     }
 
-    /// Step deregister. Whether a waker was first.
+    /// Step deregister: returns whether a waker was first.
     fn deregister<P: Memory<Word = W> + Parking>(&self, ports: &P, me: usize, stamp: usize) -> bool {
         loop {
             // Ordering: Relaxed. A guess that the exchange below confirms.
@@ -361,12 +356,12 @@ pub enum Search {
     No,
     /// As a searcher.
     Yes,
-    /// In its last look, and it has deregistered itself.
+    /// In its last look; the worker has deregistered itself.
     LastLook,
 }
 
 impl SleepWord {
-    /// The meaning of `value`, for readers of traces, records and simulated words.
+    /// The word with this value, for traces, records and simulated words.
     #[must_use]
     pub fn of(value: usize) -> Self {
         Self(value)
@@ -374,17 +369,16 @@ impl SleepWord {
 
     pub(crate) const ALL_BUSY: Self = Self(0);
 
-    /// No value of the word.
     pub(crate) const NEVER: Self = Self(usize::MAX);
 
-    /// Workers that search.
+    /// Number of workers that search.
     #[must_use]
     #[inline]
     pub fn searchers(self) -> usize {
         (self.0 >> SEARCHER_SHIFT) & FIELD_MAX
     }
 
-    /// Registered workers that no waker has chosen.
+    /// Number of registered workers that no waker has chosen.
     #[must_use]
     #[inline]
     pub fn sleepers(self) -> usize {
@@ -398,14 +392,14 @@ impl SleepWord {
         self.searchers() + self.sleepers() > 0
     }
 
-    /// The executor has ended.
+    /// Whether the executor has ended.
     #[must_use]
     #[inline]
     pub fn is_done(self) -> bool {
         self.0 & DONE != 0
     }
 
-    /// Workers return tasks instead of running them.
+    /// Whether workers return tasks instead of running them.
     #[must_use]
     #[inline]
     pub fn is_aborting(self) -> bool {

@@ -1,14 +1,13 @@
-//! Adaptive backoff: how long a worker that has run out of work waits before it searches again.
+//! Adaptive backoff: how long a worker without work waits before it searches again.
 //!
-//! If a producer hands over short tasks more slowly than a worker runs them, a worker that searches
-//! at once finds one or two each time, and each search moves the injector's cache lines between
-//! cores: on two cores that tripled the producer's time. After a short wait it finds a run of
-//! tasks. So the wait grows, up to a microsecond, while searches soon find few tasks, and shrinks
-//! when they find many or none.
+//! If a producer adds short tasks more slowly than a worker runs them, each immediate search finds
+//! one or two and moves the injector's cache lines between cores. On two cores that tripled the
+//! producer's time. So the wait grows, up to a microsecond, while searches soon find few tasks, and
+//! shrinks when they find many or none.
 
 use crate::ports::queues::RUN_MAX;
 
-/// Up to this many tasks of a run are few; a full run is many.
+/// Most tasks of a run that count as few; a full run is many.
 const FEW: usize = 24;
 
 /// A find after more failed searches than this is no stream.
@@ -17,7 +16,6 @@ const SOON: u32 = 4;
 /// The longest wait, in spins of some 10 ns.
 const SPINS_MAX: u32 = 128;
 
-/// One worker's wait.
 #[derive(Debug, Hash)]
 pub(crate) struct Backoff {
     spins: u32,
@@ -43,12 +41,10 @@ impl Backoff {
         };
     }
 
-    /// The search after a wait failed.
     pub(crate) fn found_nothing(&mut self) {
         self.spins /= 2;
     }
 
-    /// The tasks found are no stream of short ones.
     pub(crate) fn reset(&mut self) {
         self.spins = 0;
     }

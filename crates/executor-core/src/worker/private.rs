@@ -13,33 +13,31 @@ const OVERFLOW_KEPT: usize = 1 << 14;
 
 #[derive(Debug, Hash)]
 pub(crate) struct PrivateTasks<T> {
-    /// The newest last. In place and of fixed size: a pointer more would cost a third of a short
-    /// task's time.
+    /// Newest last. Fixed size and in place: one more pointer would cost a third of a short task's
+    /// time.
     tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
     /// Older tasks that did not fit the buffer, newest last.
     overflow: VecDeque<T>,
-    /// The sleep word at the last tick, if it needs no action before the countdowns end.
+    /// The sleep word of the last tick, if it needs no action before the countdowns end.
     quiet: SleepWord,
-    /// The same for pops; no valid word after the tick of a push, so that the next pop ticks as
-    /// well.
+    /// The same for pops; no valid word after the tick of a push, so that the next pop ticks.
     quiet_for_pops: SleepWord,
-    /// Pops before the next tick. Written with every pop and read only at ticks; the loop that pops
+    /// Pops before the next tick. Every pop writes it and only ticks read it; the loop that pops
     /// keeps a [`PopsLeft`].
     pops_left: u32,
     pops_set: u32,
-    /// The buffer's length up to which pushes need no tick.
+    /// Buffer length up to which pushes need no tick.
     room: usize,
-    /// The buffer's length at the last tick, plus what came and minus what went otherwise than by
-    /// counted pushes and pops. It wraps around.
+    /// The buffer's length at the last tick, corrected for tasks that came or went without a
+    /// counted push or pop. It wraps around.
     base: usize,
     capacity: usize,
-    /// The buffer holds only the rest of a batch from the injector. It runs before tasks that the
-    /// worker spawns, which could bury it for ever.
+    /// The buffer holds only the rest of a batch from the injector. It runs before spawned tasks,
+    /// which could bury it for ever.
     holds_batch: bool,
 }
 
-/// The countdown of pops, held in a register: reading it from memory would cost as much as a short
-/// task.
+/// The countdown of pops in a register: a read from memory would cost as much as a short task.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct PopsLeft(u32);
 
@@ -50,7 +48,7 @@ pub(crate) struct OperationCounts {
 }
 
 impl<T> PrivateTasks<T> {
-    /// An empty buffer for up to `capacity` tasks; the first operation ticks.
+    /// An empty buffer for `capacity` tasks; the first operation ticks.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             tasks: ArrayVec::new(),
@@ -85,8 +83,8 @@ impl<T> PrivateTasks<T> {
         self.tasks.push(task);
     }
 
-    /// Adds the newest task just after a tick: behind a batch if there is one, and with the older
-    /// half of a full buffer moved to the overflow.
+    /// Adds the newest task just after a tick: behind a batch, if any. The older half of a full
+    /// buffer moves to the overflow.
     pub(crate) fn push_or_overflow(&mut self, task: T) {
         if self.holds_batch {
             self.overflow.push_back(task);
@@ -99,7 +97,7 @@ impl<T> PrivateTasks<T> {
         }
     }
 
-    /// Adds a batch from the injector, to run in its order before all older tasks, which go into
+    /// Adds a batch from the injector. It runs in its order before all older tasks, which go into
     /// the overflow.
     pub(crate) fn push_batch(&mut self, run: &mut Run<T>) {
         if run.is_empty() {
@@ -116,8 +114,8 @@ impl<T> PrivateTasks<T> {
         self.holds_batch && !self.tasks.is_empty()
     }
 
-    /// The newest task, if its pop needs no tick while the sleep word is `word`. `left` is the
-    /// countdown from [`PrivateTasks::pops_left`].
+    /// The newest task, if its pop needs no tick while the sleep word is `word`. `left` comes from
+    /// [`PrivateTasks::pops_left`].
     #[inline]
     pub(crate) fn pop_between_ticks(&mut self, word: SleepWord, left: &mut PopsLeft) -> Option<T> {
         if word != self.quiet_for_pops {
@@ -134,19 +132,16 @@ impl<T> PrivateTasks<T> {
         word == self.quiet_for_pops && self.pops_left > 0
     }
 
-    /// Counts a pop of the public queue that needed no tick.
     pub(crate) fn count_public_pop(&mut self) {
         self.pops_left -= 1;
         // It was not pushed here, so the counted pushes stay right.
         self.base = self.base.wrapping_add(1);
     }
 
-    /// The countdown just after a tick.
     pub(crate) fn pops_left(&self) -> PopsLeft {
         PopsLeft(self.pops_left)
     }
 
-    /// The newest task just after a tick.
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.tasks.is_empty() {
             self.holds_batch = false;
@@ -162,7 +157,7 @@ impl<T> PrivateTasks<T> {
         self.tasks.pop()
     }
 
-    /// The oldest `n` tasks, oldest first; of a batch its last tasks, in its order.
+    /// The oldest `n` tasks, oldest first; of a batch the last tasks, in its order.
     pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
         let from_overflow = n.min(self.overflow.len());
         let buffered = n - from_overflow;
@@ -182,7 +177,6 @@ impl<T> PrivateTasks<T> {
         self.room = self.room.saturating_sub(n);
     }
 
-    /// Fills half of the empty buffer from the overflow.
     fn refill(&mut self) {
         let n = self.capacity.div_ceil(2).min(self.overflow.len());
         let kept = self.overflow.len() - n;
@@ -208,9 +202,9 @@ impl<T> PrivateTasks<T> {
         }
     }
 
-    /// Sets the countdowns at the end of a tick: the next is due when the sleep word is no longer
-    /// `quiet`, after `pops` pops, or with more than `room` tasks. If not `popping`, the next pop
-    /// ticks as well and keeps its old countdown.
+    /// Sets the countdowns at the end of a tick. The next tick comes when the sleep word is no
+    /// longer `quiet`, after `pops` pops, or above `room` tasks; if not `popping`, with the next
+    /// pop, which keeps its old countdown.
     pub(crate) fn set_countdowns(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
         self.quiet = quiet;
         self.room = if self.holds_batch {

@@ -1,8 +1,8 @@
 //! A worker's state: how its tasks spawn, and what it holds between two steps.
 //!
-//! All of it is plain memory of one worker. Most operations on private tasks end in the few lines
-//! of [`WorkerState::spawn_local`] and [`WorkerState::pop_between_ticks`]. Now and then the worker
-//! *ticks*: it reads the clock, looks for idle workers and publishes tasks for them.
+//! It is plain memory of one worker. Most operations on private tasks end in
+//! [`WorkerState::spawn_local`] or [`WorkerState::pop_between_ticks`]. Now and then the worker
+//! *ticks*: it samples the clock if due and publishes tasks for idle workers.
 
 mod fingerprint;
 
@@ -22,13 +22,12 @@ use crate::words::credits::LocalCredits;
 use crate::words::scheduler::Scheduler;
 use crate::words::sleep::{Search, SleepWord};
 
-/// More tasks than this are published through the injector.
+/// Larger publications go through the injector.
 const OWN_QUEUE_MAX: usize = 32;
 
-/// The smallest wake threshold.
 const WAKE_THRESHOLD_MIN: u32 = 4;
 
-/// All that the policy keeps for one worker, and the way in which its tasks spawn others.
+/// All that the policy keeps for one worker.
 #[derive(Debug)]
 pub struct WorkerState<T, P> {
     pub(crate) ports: P,
@@ -36,30 +35,27 @@ pub struct WorkerState<T, P> {
     private: PrivateTasks<T>,
     credits: LocalCredits,
     time: TaskTime,
-    /// With fewer cores than workers a private task may wait for a whole time slice of another
-    /// worker, so this one takes no more than it needs.
+    /// With fewer cores than workers, a private task may wait for another worker's whole time
+    /// slice, so this worker takes no more than it needs.
     crowded: bool,
     word_at_tick: SleepWord,
     /// Nanoseconds that the last wake for private tasks took.
     wake_ns: Option<u64>,
-    /// Pending operations: those on private tasks since the last wake for them, or since there were
-    /// none.
+    /// Operations on private tasks since the last wake for them, or since there were none.
     pending: u32,
     pub(crate) searching: bool,
-    /// A task from the last look, not yet run.
     pub(crate) in_hand: Option<Popped<T>>,
     /// Tasks taken since the injector was last tried first.
     since_injector: u32,
     pub(crate) backoff: Backoff,
     pub(crate) idle_rounds: u32,
-    /// A waker chose this worker, and it has found nothing since.
+    /// A waker chose this worker, which has found nothing since.
     pub(crate) woken: bool,
     pub(crate) panicked: bool,
     returned: Vec<T>,
     tally: Tally,
 }
 
-/// Counts that are not yet in the metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     spawned: u64,
@@ -84,7 +80,7 @@ impl Tally {
 }
 
 impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
-    /// The state of worker `worker`, with nothing in hand.
+    /// The state of worker `worker`, without tasks.
     pub fn new(worker: usize, ports: P) -> Self {
         let config = ports.scheduler().config();
         let credits = LocalCredits::new(config.tuning.credit_block);
@@ -113,20 +109,20 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
     }
 
-    /// Number of the worker, from 0.
+    /// The worker's number, from 0.
     #[inline]
     pub fn worker_id(&self) -> usize {
         self.worker
     }
 
-    /// The ports of this worker.
+    /// The worker's ports.
     #[inline]
     pub fn ports(&self) -> &P {
         &self.ports
     }
 
-    /// Adds a task to this worker's own tasks. It runs here next unless a thief takes it. During an
-    /// abort it is returned instead.
+    /// Adds a task to this worker's own tasks. It runs here next, unless a thief takes it or the
+    /// executor aborts and returns it.
     #[inline]
     pub fn spawn_local(&mut self, task: T) {
         if self.private.has_room(self.sleep_word()) {
@@ -144,7 +140,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.notify_of_injected();
     }
 
-    /// Makes every task of this worker visible to thieves, for a task that is about to take long.
+    /// Makes all tasks of this worker visible to thieves, before a long task.
     pub fn publish(&mut self) {
         self.count_operations();
         self.publish_oldest(self.private.len());
@@ -171,7 +167,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.sleep_word().has_idle_workers()
     }
 
-    /// Takes the tasks that were taken during an abort.
+    /// Takes the tasks that the abort returned.
     pub fn take_returned(&mut self) -> Vec<T> {
         std::mem::take(&mut self.returned)
     }
@@ -195,7 +191,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.private.pops_left()
     }
 
-    /// The newest task of the own public queue, if no tick is due and there is no private task.
+    /// The newest task of the own public queue, if no tick is due and no task is private.
     pub(crate) fn pop_public_between_ticks(&mut self) -> Option<T> {
         let idle = self.searching || self.in_hand.is_some();
         if idle || self.private.len() > 0 || !self.private.may_pop_between_ticks(self.sleep_word()) {
@@ -212,7 +208,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         Some(task)
     }
 
-    /// The newest private task, after a tick.
     pub(crate) fn pop_private(&mut self) -> Option<T> {
         let task = self.private.pop();
         if task.is_some() {
@@ -240,8 +235,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.credits.receive();
     }
 
-    /// Takes from the injector: a run of tasks if they are short, else one. Returns the first; the
-    /// others are private and run next.
+    /// Takes a run of tasks from the injector while tasks are short, else one task. Returns the
+    /// first; the others are private and run next.
     pub(crate) fn take_injected(&mut self) -> Option<T> {
         let in_runs = self.time.length() == Length::Short && self.private.are_allowed() && !self.crowded;
         let most = if in_runs { RUN_MAX } else { 1 };
@@ -267,7 +262,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.since_injector = 0;
     }
 
-    /// A search failed: releases all counts but the private tasks', and stops the task clock.
+    /// After a failed search: releases all counts but the private tasks', and stops the task clock.
     pub(crate) fn release_credits(&mut self) {
         if self.time.is_running() {
             self.time.pause(self.ports.now_ns(), self.short_ns());
@@ -279,8 +274,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
     }
 
-    /// How long the worker was idle until there was work. The delay of a wake is left out, since
-    /// spinning would have avoided it.
+    /// The idle time without the delay of a wake, which spinning would have avoided.
     pub(crate) fn idle_time(&self) -> Duration {
         Duration::from_nanos(self.time.idle_ns()).saturating_sub(self.ports.take_wake_delay())
     }
@@ -289,7 +283,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.returned.push(task);
     }
 
-    /// The worker has a task: it leaves the search and wakes another worker if needed.
     pub(crate) fn found_work(&mut self, last_look: bool) {
         let search = match (self.searching, last_look) {
             (true, _) => Search::Yes,
@@ -313,8 +306,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         std::mem::take(&mut self.tally)
     }
 
-    /// Maintenance: samples the clock if that is due, publishes private tasks for idle workers, and
-    /// sets the countdowns to the next tick.
+    /// Samples the clock if due, publishes private tasks for idle workers, and sets the countdowns
+    /// to the next tick.
     pub(crate) fn tick(&mut self, popping: bool) {
         self.count_operations();
         let word = self.sleep_word();
@@ -325,7 +318,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
         self.word_at_tick = word;
         let any_idle = word.has_idle_workers();
-        // An idle worker finds nothing here, perhaps because this worker's last task took long.
+        // An idle worker finds nothing here, perhaps because the last task took long.
         let suspicious =
             any_idle && self.private.len() > 0 && (changed || word.searchers() == 0 && self.ports.is_empty());
         if suspicious || self.time.is_due() {
@@ -343,8 +336,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.set_countdowns(operations, popping);
     }
 
-    /// Tasks are short and a worker is idle: publishes the older half if there is nothing else to
-    /// take. Returns the operations until the next tick.
+    /// Publishes the older half for an idle worker if no other task can be taken. Returns the
+    /// operations until the next tick.
     fn publish_for_idle(&mut self, word: SleepWord) -> u32 {
         let threshold = self.wake_threshold();
         let searched = word.searchers() > 0;
@@ -354,8 +347,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         };
         let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
         if lacking && !searched && self.pending < threshold {
-            // Too few for a wake. The distance of ticks doubles up to the threshold, and each reads
-            // the clock, so tasks that have become long are noticed after one or two.
+            // Too few for a wake. The distance of ticks doubles up to the threshold. Each tick
+            // reads the clock, so one or two notice that tasks have become long.
             return self.pending.min(threshold - self.pending).max(1);
         }
         if lacking {
@@ -369,8 +362,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
     }
 
-    /// Operations on private tasks that take as long as the last wake took, but not more than
-    /// configured.
+    /// As many operations on private tasks as the last wake took, up to the configured number.
     fn wake_threshold(&self) -> u32 {
         let most = self.scheduler().config().tuning.wake_threshold;
         let Some(wake_ns) = self.wake_ns else {
@@ -383,7 +375,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
             .min(most)
     }
 
-    /// Sets the countdowns: the next tick is due after `operations` operations at the latest.
+    /// Sets the countdowns: the next tick comes after at most `operations` operations.
     fn set_countdowns(&mut self, operations: u32, popping: bool) {
         let word = self.word_at_tick;
         let quiet = if word.is_aborting() || word.is_done() {
@@ -414,8 +406,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     #[inline(never)]
     fn spawn_with_tick(&mut self, task: T) {
         if self.time.length() == Length::Short && self.private.are_allowed() {
-            // Acquired before the tick, so that the tick makes room for this task and a block of
-            // others.
+            // Acquired before the tick, which then makes room for this task and a block of others.
             self.acquire(1 + self.private.len() + 1);
         }
         self.tick(false);
@@ -429,17 +420,15 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
     }
 
-    /// Publishes the oldest `n` private tasks and wakes a worker for them. The caller has called
-    /// [`WorkerState::count_operations`].
+    /// The caller has called [`WorkerState::count_operations`].
     fn publish_oldest(&mut self, n: usize) {
         if n == 0 {
             return;
         }
         self.credits.transfer(n);
         self.limit_room();
-        // Thieves take one task at a time from a queue and many from the injector. Tasks of a batch
-        // go back to the injector: in the own queue they could wait behind tasks that the worker
-        // spawns.
+        // Thieves take one task at a time from a queue and many from the injector. A batch goes
+        // back to the injector: in the own queue it could wait behind tasks that the worker spawns.
         let to_injector = n > OWN_QUEUE_MAX || self.private.hold_a_batch();
         let oldest = self.private.take_oldest(n);
         if to_injector {
@@ -488,7 +477,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.limit_room();
     }
 
-    /// Tasks that the credits no longer cover need a tick.
     fn limit_room(&mut self) {
         self.private.limit_room(self.credits.held().saturating_sub(1));
     }
@@ -513,8 +501,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     }
 }
 
-/// Contended attempts with only a spin between them. After these, the other party may need the
-/// core.
+/// Contended attempts with only a spin between them; after these the other party may need the core.
 const SPINNING_ATTEMPTS: u32 = 100;
 
 #[inline]

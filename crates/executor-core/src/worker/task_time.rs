@@ -1,29 +1,27 @@
 //! How long a worker's tasks take, by samples.
 //!
-//! A clock read costs more than a short task, so a sample is the time between two reads divided by
-//! the tasks in between. The distance between samples is bounded in time too, so a sample soon
-//! follows a long task.
+//! A clock read costs more than a short task, so a sample spans many tasks. Its time is bounded, so
+//! a sample soon follows a long task.
 //!
-//! Only [short](Length::Short) tasks may be private, and the mean decides how many tasks pass
+//! Only [short](Length::Short) tasks may be private. The mean also decides how many tasks pass
 //! between two searches of the injector.
 
 /// Longest time between two searches of the injector.
 const INJECTOR_NS: u64 = 200_000;
 
-/// Tasks of a first sample. Fewer suffice if they take as long as this many at the limit: one task
-/// of a millisecond says enough, one of three microseconds does not.
+/// Tasks of a first sample; fewer suffice if they take as long as this many at the limit.
 const FIRST_SAMPLE: u32 = 16;
 
-/// Time between two ticks while a worker searches; a tick costs some ten of these nanoseconds.
+/// Time between two ticks while a worker searches; a tick costs some ten nanoseconds.
 const SEARCH_TICK_NS: u64 = 2_000;
 
-/// The same in operations, at least and at most.
+/// The same in operations.
 const SEARCH_TICKS: std::ops::RangeInclusive<u64> = 8..=SEARCH_TICK_MAX as u64;
 
 /// Most operations on private tasks between two ticks while a worker searches.
 pub const SEARCH_TICK_MAX: u32 = 128;
 
-/// While tasks stay short, samples become rarer by up to this factor.
+/// Largest factor by which samples become rarer while tasks stay short.
 const RELAXED_MAX: u32 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +36,6 @@ pub(crate) enum Length {
 #[derive(Debug, Hash)]
 pub(crate) struct TaskTime {
     length: Length,
-    /// Start of the busy time that is not yet in `busy_ns`, while the worker is busy.
     since_ns: Option<u64>,
     /// End of the last busy time, and the idle time after it.
     until_ns: u64,
@@ -46,11 +43,10 @@ pub(crate) struct TaskTime {
     busy_ns: u64,
     tasks: u32,
     sample_every: u32,
-    /// The factor by which samples are rarer than usual.
     relaxed: u32,
     /// Most tasks between two searches of the injector.
     interval: u32,
-    /// The same, with their time taken into account.
+    /// The same, shortened for long tasks.
     injector_every: u32,
     /// Operations between two ticks while a worker searches.
     search_tick_every: u32,
@@ -85,8 +81,7 @@ impl TaskTime {
         self.tasks = self.tasks.saturating_add(tasks);
     }
 
-    /// Whether the worker is busy. If not, the first task after idle time calls
-    /// [`TaskTime::begin`].
+    /// If not, the next task calls [`TaskTime::begin`].
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.since_ns.is_some()
@@ -123,7 +118,7 @@ impl TaskTime {
         self.sample_every.saturating_sub(self.tasks)
     }
 
-    /// Reads the clock: evaluates the sample if it is large enough, and begins the next one.
+    /// Evaluates the sample if it is large enough, and begins the next one.
     pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = Some(now_ns);

@@ -1,7 +1,6 @@
-//! A bench top: workers and queues of plain data, so that a test decides where tasks are.
+//! Workers and queues of plain data, so that a test decides where tasks are.
 //!
-//! A budget of operations, far above any test's need, turns an endless loop of the policy into a
-//! panic.
+//! A budget of operations turns an endless loop of the policy into a panic.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -24,12 +23,10 @@ pub(crate) type Task = u32;
 
 const OPERATIONS_MAX: u32 = 1_000_000;
 
-/// One operation through a party's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Load(Ordering),
     Store(Ordering),
-    /// A read-modify-write.
     Change(Ordering),
     Fence(Ordering),
     /// To its own queue or the injector.
@@ -42,7 +39,6 @@ pub(crate) enum Operation {
     Pause,
 }
 
-/// What other parties do while a worker parks.
 pub(crate) type Meanwhile = Box<dyn FnOnce(&Rc<Top>)>;
 
 pub(crate) struct Top {
@@ -50,25 +46,20 @@ pub(crate) struct Top {
     pub(crate) injector: RefCell<VecDeque<Task>>,
     pub(crate) queues: Vec<RefCell<VecDeque<Task>>>,
     pub(crate) unparked: RefCell<Vec<usize>>,
-    /// Tasks that one steal takes.
     pub(crate) stolen_together: Cell<usize>,
-    /// The number of attempts that get `Retry` first.
     pub(crate) contention: Cell<u32>,
     pub(crate) panics: Cell<u32>,
-    /// The delay that a worker learns of its last wake.
+    /// What a worker learns as the delay of its last wake.
     pub(crate) wake_delay: Cell<Duration>,
-    /// One entry for each park; a later park is for good.
+    /// One entry for each park; after these a worker parks for good.
     pub(crate) while_parked: RefCell<VecDeque<Meanwhile>>,
     /// One entry for each wait of a thread.
     pub(crate) while_waiting: RefCell<VecDeque<Meanwhile>>,
     pub(crate) signals: Cell<u64>,
-    /// The duration of an unpark.
     pub(crate) unpark_ns: Cell<u64>,
-    /// The spins of workers.
     pub(crate) spun: RefCell<Vec<u32>>,
     /// The time on every clock; only a test moves it.
     pub(crate) now_ns: Cell<u64>,
-    /// Operations so far, and the log of those not yet asked for.
     operations: Cell<u32>,
     log: RefCell<Vec<Operation>>,
 }
@@ -96,7 +87,6 @@ impl Top {
         })
     }
 
-    /// `workers` workers that park at the first failed search.
     pub(crate) fn of(workers: usize) -> Rc<Self> {
         Self::new(ExecutorConfig::new(workers).tune(|tuning| tuning.spin_iters = 0))
     }
@@ -116,7 +106,6 @@ impl Top {
         self.queues[worker].borrow_mut().push_back(task);
     }
 
-    /// Puts a counted task into the injector without a wake.
     pub(crate) fn place_outside(&self, task: Task) {
         self.scheduler
             .state()
@@ -125,8 +114,7 @@ impl Top {
         self.injector.borrow_mut().push_back(task);
     }
 
-    /// Lets `worker` register and fall asleep, which leaves the protocol by unwinding: there is one
-    /// thread.
+    /// Lets `worker` register and fall asleep, which unwinds out of the protocol.
     pub(crate) fn register(self: &Rc<Self>, worker: usize, searching: bool) {
         let ports = self.ports(worker);
         let slept = catch_unwind(AssertUnwindSafe(|| {
@@ -137,12 +125,10 @@ impl Top {
         assert!(slept.is_err_and(|payload| payload.is::<FellAsleep>()));
     }
 
-    /// The operations since the last call.
     pub(crate) fn take_log(&self) -> Vec<Operation> {
         self.log.take()
     }
 
-    /// The public tasks of `worker`, oldest first.
     pub(crate) fn public(&self, worker: usize) -> Vec<Task> {
         self.queues[worker].borrow().iter().copied().collect()
     }
@@ -173,7 +159,6 @@ impl Top {
 #[derive(Debug)]
 pub(crate) struct FellAsleep;
 
-/// The payload of a planned panic, thrown without a message.
 #[derive(Debug)]
 pub(crate) struct PlannedPanic;
 
@@ -188,7 +173,7 @@ pub(crate) struct Ports {
     worker: usize,
 }
 
-/// A worker whose scratch value is the list of tasks that it ran.
+/// A worker whose scratch value lists the tasks that it ran.
 pub(crate) struct Worker {
     pub(crate) state: WorkerState<Task, Ports>,
     pub(crate) scratch: Vec<Task>,
@@ -198,7 +183,6 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// One step, which notes its task in the scratch value.
     pub(crate) fn step(&mut self) -> WorkerStepResult<()> {
         self.step_with(&|_, _| {})
     }
@@ -223,7 +207,7 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
         &mut self.metrics
     }
 
-    /// Counts the panic and clears the scratch value; the handler may panic itself.
+    /// Counts the panic and clears the scratch value; the handler may panic.
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         assert!(payload.is::<PlannedPanic>(), "only a task's panic is isolated");
         self.isolated += 1;
@@ -236,7 +220,6 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
 }
 
 impl Ports {
-    /// Takes one operation from the budget.
     fn spend(&self, operation: Operation, what: &str) {
         self.top.log.borrow_mut().push(operation);
         let operations = self.top.operations.get() + 1;
@@ -322,7 +305,6 @@ impl LocalQueue<Task> for Ports {
 }
 
 impl Ports {
-    /// Takes up to `most` from the front, oldest first.
     fn take(&self, from: &RefCell<VecDeque<Task>>, most: usize, put: impl FnMut(Task)) -> Steal<()> {
         self.spend(Operation::Take, "takes from the injector or a victim");
         if let Some(left) = self.top.contention.get().checked_sub(1) {
@@ -424,7 +406,6 @@ impl Clock for Ports {
     }
 }
 
-/// Always the first victim.
 impl Entropy for Ports {
     fn below(&self, _bound: usize) -> usize {
         0

@@ -19,15 +19,13 @@ mod looks;
 
 const ROOT: Task = 1_000;
 
-/// The time of a short task.
 const SMALL_NS: u64 = 100;
 
-/// Two workers, of which the first is stepped.
 fn two() -> ExecutorConfig {
     ExecutorConfig::new(2).tune(|tuning| tuning.spin_iters = 0)
 }
 
-/// Worker 0 after it has measured tasks of `each_ns` nanoseconds.
+/// Worker 0 has measured tasks of `each_ns` nanoseconds.
 fn measured(config: ExecutorConfig, each_ns: u64) -> (Rc<Top>, Worker) {
     let top = Top::new(config);
     let mut worker = top.worker(0);
@@ -40,7 +38,6 @@ fn measured(config: ExecutorConfig, each_ns: u64) -> (Rc<Top>, Worker) {
     (top, worker)
 }
 
-/// One step of a worker, whose task does `what`.
 fn run_root(top: &Rc<Top>, worker: &mut Worker, what: impl Fn(&mut Worker)) {
     top.place(0, ROOT);
     worker.step_with(&|task, cx| {
@@ -50,7 +47,6 @@ fn run_root(top: &Rc<Top>, worker: &mut Worker, what: impl Fn(&mut Worker)) {
     assert_eq!(worker.scratch.pop(), Some(ROOT));
 }
 
-/// The same with a task that spawns the tasks 0 to `n` − 1.
 fn spawn_from_root(top: &Rc<Top>, worker: &mut Worker, n: Task) {
     run_root(top, worker, |cx| spawn(cx, n));
 }
@@ -65,7 +61,6 @@ fn steps(worker: &mut Worker, n: Task) {
     }
 }
 
-/// Wakes a sleeper and lets it find nothing.
 fn wake(top: &Rc<Top>) {
     let ports = top.ports(0);
     assert_eq!(top.scheduler.sleep().notify(&ports, 1), 1);
@@ -110,7 +105,6 @@ fn short_tasks_stay_private_while_nobody_is_hungry_and_the_newest_runs_first() {
 #[test]
 fn a_private_task_is_spawned_and_taken_with_one_relaxed_load_each() {
     let (top, mut worker) = measured(two(), SMALL_NS);
-    // Fewer than the worker's credits, so that none is acquired.
     let n = 10;
     run_root(&top, &mut worker, |cx| {
         top.take_log();
@@ -245,7 +239,8 @@ fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
     let config = two().tune(|tuning| tuning.wake_threshold = wake_threshold);
     let (top, mut worker) = measured(config, SMALL_NS);
     spawn_from_root(&top, &mut worker, 100);
-    // A publication for a searcher restarts the count. The searcher takes all and falls asleep.
+    // A publication for a searcher restarts the count. The searcher takes all tasks and falls
+    // asleep.
     search(&top, 1);
     worker.step();
     top.injector.borrow_mut().clear();
@@ -285,7 +280,7 @@ fn a_chain_neither_wakes_a_sleeper_nor_gives_anything_away() {
 fn operations_are_counted_anew_after_the_private_tasks_have_run_out() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     let n = WAKE_ON_HOARD_THRESHOLD / 3;
-    // The sleeper is there all the time, or from the last round on.
+    // The sleeper sleeps all the time, or from the last round on.
     for sleeps_from in [0, 9] {
         for round in 0..10 {
             spawn_from_root(&top, &mut worker, n);
@@ -318,7 +313,6 @@ fn tasks_that_have_become_long_are_public_after_the_next_sample() {
     );
 }
 
-/// A worker falls asleep during a task of `last_ns`; then the next step.
 fn fall_asleep_during_a_task_of(last_ns: u64) -> (Rc<Top>, Worker) {
     let (top, mut worker) = measured(two(), SMALL_NS);
     spawn_from_root(&top, &mut worker, 10);
@@ -365,7 +359,6 @@ fn publishing_makes_everything_public_and_wakes() {
     });
 }
 
-/// The same tasks from outside.
 fn hand_over(top: &Rc<Top>, tasks: std::ops::Range<Task>) {
     let ports = top.ports(0);
     let handed_over = top.scheduler.spawn_external_batch(&ports, tasks.collect());
@@ -497,7 +490,6 @@ fn private_tasks_are_handed_back_while_aborting_and_so_is_what_the_running_one_s
 fn after_a_panic_private_tasks_are_handed_back_and_no_count_is_left_or_missing() {
     for credit_block in [1, 2, 64] {
         let config = two().tune(|tuning| tuning.credit_block = credit_block);
-        // A task with private children, and a private task itself.
         for panics in [ROOT, 4] {
             let (top, mut worker) = measured(config.clone(), SMALL_NS);
             top.place(0, ROOT);
@@ -528,7 +520,7 @@ fn returned(worker: &mut Worker) -> Vec<Task> {
     tasks
 }
 
-/// The private tasks of `each_ns` that run before one from outside.
+/// Counts the private tasks of `each_ns` that run before an injected one.
 fn outside_waits_for(config: ExecutorConfig, each_ns: u64) -> usize {
     const OUTSIDE: Task = 7;
     let (top, mut worker) = measured(config, each_ns);

@@ -1,8 +1,7 @@
 //! Private tasks against idle workers and against the end.
 //!
-//! A worker with private tasks does not sleep and may read an old sleep word: no worker waits for
-//! its private tasks, and those that it publishes go through the sleep protocol. These scenes are
-//! where that could be wrong.
+//! A worker with private tasks does not sleep and may read an old sleep word. No worker waits for
+//! private tasks, and published ones go through the sleep protocol. These scenes test both.
 
 use executor_core::ports::{LocalQueue, Steal, Stealing};
 use executor_core::sleep::Search;
@@ -12,14 +11,12 @@ use loom::thread;
 use crate::harness::model;
 use crate::harness::scene::{LoomWorker, PlannedPanic, Scene, Task};
 
-/// Spawns tasks that are private.
 fn keep(cx: &mut LoomWorker, tasks: impl IntoIterator<Item = Task>) {
     tasks.into_iter().for_each(|task| cx.state().spawn_local(task));
     assert!(cx.state().ports().is_empty(), "they are public");
 }
 
-/// A task publishes its child and blocks while the other worker falls asleep: that one sees the
-/// child or is woken.
+/// The other worker sees the child or is woken.
 #[test]
 fn exposure_against_a_worker_that_falls_asleep() {
     model("exposure_against_a_worker_that_falls_asleep", None, || {
@@ -43,7 +40,6 @@ fn exposure_against_a_worker_that_falls_asleep() {
     });
 }
 
-/// A searcher falls asleep while the owner publishes the older half and then blocks.
 #[test]
 fn exposure_against_a_searcher_that_falls_asleep() {
     model("exposure_against_a_searcher_that_falls_asleep", None, || {
@@ -61,8 +57,7 @@ fn exposure_against_a_searcher_that_falls_asleep() {
     });
 }
 
-/// A thief takes from the half that is being published, and the owner takes it back: each task runs
-/// once.
+/// Each task runs once.
 #[test]
 fn thief_takes_while_the_owner_exposes() {
     model("thief_takes_while_the_owner_exposes", Some(5), || {
@@ -97,7 +92,6 @@ fn thief_takes_while_the_owner_exposes() {
     });
 }
 
-/// The executor closes while a task has a private child, with a block of one.
 #[test]
 fn private_spawn_on_a_credit_of_one_against_close() {
     model("private_spawn_on_a_credit_of_one_against_close", None, || {
@@ -112,7 +106,7 @@ fn private_spawn_on_a_credit_of_two_against_close() {
     });
 }
 
-/// It ends exactly once, after the child has run.
+/// The executor ends once, after the child has run.
 fn private_spawn_against_close(block: usize) {
     let scene = Scene::keeping(1, 2, block);
     scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
@@ -125,7 +119,6 @@ fn private_spawn_against_close(block: usize) {
     ended_once(&scene, 2);
 }
 
-/// A worker whose tasks spawn others, which may be private.
 fn spawning(scene: &Scene, me: usize, children: impl Fn(Task) -> Vec<Task>) -> WorkerExit {
     let (returned, exit) = scene.work(me, |task, cx| {
         assert!(!scene.is_over(), "it ended before task {task}");
@@ -149,7 +142,6 @@ fn ended_once(scene: &Scene, tasks: usize) {
     assert_eq!((in_flight(scene), scene.signals()), (0, 1));
 }
 
-/// Two workers after the close, one with two private tasks, and blocks of one.
 #[test]
 fn private_tasks_on_credits_of_one_while_draining() {
     model("private_tasks_on_credits_of_one_while_draining", Some(5), || {
@@ -165,7 +157,7 @@ fn private_tasks_on_credits_of_two_while_draining() {
 }
 
 /// The other worker searches, sleeps or is woken while the owner runs its last private task and
-/// then keeps or publishes the children.
+/// keeps or publishes the children.
 #[test]
 fn hungry_word_changes_during_the_last_private_task() {
     model(
@@ -194,7 +186,7 @@ fn two_workers_drain(block: usize, tasks: usize, children: fn(Task) -> Vec<Task>
     ended_once(&scene, tasks);
 }
 
-/// A task panics and leaves a private child: a waiter returns only after the child was returned.
+/// A waiter returns only after the child was returned.
 #[test]
 fn panic_with_private_tasks_against_wait_idle() {
     model("panic_with_private_tasks_against_wait_idle", None, || {
@@ -208,7 +200,7 @@ fn panic_with_private_tasks_against_wait_idle() {
     });
 }
 
-/// The same against the closer: it ends once, after the child was returned.
+/// The same against the closer.
 #[test]
 fn panic_with_private_tasks_against_close() {
     model("panic_with_private_tasks_against_close", None, || {

@@ -1,4 +1,4 @@
-//! The state word: one end, and what its party sees.
+//! The state word: one party ends the executor, and sees all writes.
 
 use std::sync::atomic::Ordering;
 
@@ -19,7 +19,6 @@ fn open(in_flight: usize) -> Arc<RunState<AtomicUsize>> {
     state
 }
 
-/// A worker that writes its effect and releases its count.
 fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<Released>) {
     let effect = Arc::new(AtomicUsize::new(0));
     let worker = thread::spawn({
@@ -32,8 +31,7 @@ fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<R
     (effect, worker)
 }
 
-/// A producer against the closer: the task is rejected and the closer ends the executor, or its
-/// release does.
+/// The task is rejected, or the closer or the release ends the executor.
 #[test]
 fn spawn_vs_join_gate_atomicity() {
     model("spawn_vs_join_gate_atomicity", None, || {
@@ -55,7 +53,7 @@ fn spawn_vs_join_gate_atomicity() {
     });
 }
 
-/// The last release against the closer: exactly one ends the executor and sees what the task wrote.
+/// One party ends the executor and sees the task's write.
 #[test]
 fn completion_vs_join_termination() {
     model("completion_vs_join_termination", None, || {
@@ -77,7 +75,7 @@ fn completion_vs_join_termination() {
     });
 }
 
-/// Two workers release the last two tasks: the one that ends the executor sees what both wrote.
+/// One worker ends the executor and sees both writes.
 #[test]
 fn last_completion_sees_the_other_tasks_writes() {
     model("last_completion_sees_the_other_tasks_writes", None, || {
@@ -105,7 +103,6 @@ fn last_completion_sees_the_other_tasks_writes() {
     });
 }
 
-/// A release that ends the executor sees what the closer wrote before.
 #[test]
 fn last_completion_sees_what_the_closer_wrote() {
     model("last_completion_sees_what_the_closer_wrote", None, || {
@@ -127,7 +124,6 @@ fn last_completion_sees_what_the_closer_wrote() {
     });
 }
 
-/// A waiter for zero sees what the tasks wrote.
 #[test]
 fn idle_reader_sees_the_tasks_writes() {
     model("idle_reader_sees_the_tasks_writes", None, || {
@@ -140,7 +136,6 @@ fn idle_reader_sees_the_tasks_writes() {
     });
 }
 
-/// Two producers at once are both counted.
 #[test]
 fn concurrent_spawns_no_lost_count() {
     model("concurrent_spawns_no_lost_count", None, || {
@@ -155,7 +150,7 @@ fn concurrent_spawns_no_lost_count() {
     });
 }
 
-/// A producer, a release and the closer: exactly one ends the executor.
+/// Exactly one party ends the executor.
 #[test]
 fn three_way_spawn_complete_join() {
     model("three_way_spawn_complete_join", None, || {
@@ -180,7 +175,6 @@ fn three_way_spawn_complete_join() {
     });
 }
 
-/// Of two closers one ends the executor.
 #[test]
 fn two_closers_end_it_once() {
     model("two_closers_end_it_once", None, || {
@@ -195,7 +189,6 @@ fn two_closers_end_it_once() {
     });
 }
 
-/// A worker acquires a block of one and releases it while the executor closes.
 #[test]
 fn credits_of_one_returned_against_close() {
     model("credits_of_one_returned_against_close", None, || {
@@ -210,7 +203,6 @@ fn credits_of_two_returned_against_close() {
     });
 }
 
-/// A worker acquires a block for a child, and releases everything, against the closer.
 fn credits_returned_against_close(block: usize) {
     let state = open(1);
     let worker = thread::spawn({
@@ -227,8 +219,7 @@ fn credits_returned_against_close(block: usize) {
     assert_eq!(state.in_flight(&LoomMemory), 0);
 }
 
-/// A waiter for room registers, tries again and sleeps, against the last release of a full word and
-/// against another producer: it is accepted, or notified by the party that makes room.
+/// A waiter for room is accepted, or notified by the party that makes room.
 #[test]
 fn waiting_for_room_against_the_settle_that_frees() {
     model("waiting_for_room_against_the_settle_that_frees", None, || {

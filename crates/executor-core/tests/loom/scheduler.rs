@@ -12,7 +12,6 @@ fn worker(scene: &Scene, me: usize) -> thread::JoinHandle<(Vec<Task>, WorkerExit
     thread::spawn(move || scene.work(me, |_, _| {}))
 }
 
-/// A task from outside against a worker that falls asleep, then the close.
 #[test]
 fn external_task_then_close_ends_the_worker() {
     model("external_task_then_close_ends_the_worker", None, || {
@@ -26,7 +25,7 @@ fn external_task_then_close_ends_the_worker() {
     });
 }
 
-/// A producer against the closer: an accepted task runs, a rejected one does not.
+/// An accepted task runs, a rejected one does not.
 #[test]
 fn producer_against_close() {
     model("producer_against_close", Some(3), || {
@@ -43,7 +42,7 @@ fn producer_against_close() {
     });
 }
 
-/// An abort against an accepted spawn that has not pushed: the task is returned or runs.
+/// The task is returned or runs.
 #[test]
 fn abort_against_an_accepted_spawn_that_has_not_pushed() {
     model(
@@ -64,7 +63,7 @@ fn abort_against_an_accepted_spawn_that_has_not_pushed() {
     );
 }
 
-/// The abort of a drop against a task that spawns another: each runs or is returned, once.
+/// Each task runs or is returned, once.
 #[test]
 fn drop_against_spawn() {
     model("drop_against_spawn", None, || {
@@ -88,8 +87,7 @@ fn drop_against_spawn() {
     });
 }
 
-/// A task panics while a producer spawns: accepted tasks run or are returned, and the executor is
-/// closed.
+/// Accepted tasks run or are returned, and the executor is closed.
 #[test]
 fn panic_against_spawn() {
     model("panic_against_spawn", Some(4), || {
@@ -113,7 +111,7 @@ fn panic_against_spawn() {
     });
 }
 
-/// `wait_idle` against the last release: it returns only after the task has run.
+/// The waiter returns only after the task has run.
 #[test]
 fn wait_idle_against_the_last_completion() {
     model("wait_idle_against_the_last_completion", Some(3), || {
@@ -128,7 +126,7 @@ fn wait_idle_against_the_last_completion() {
     });
 }
 
-/// A task spawns another while the executor closes: two workers compete for the child.
+/// Two workers compete for the child.
 #[test]
 fn local_spawn_while_draining() {
     model("local_spawn_while_draining", Some(2), || {

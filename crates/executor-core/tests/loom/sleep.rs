@@ -1,5 +1,5 @@
-//! The sleep protocol, named after the races in `crates/executor-core/src/words/sleep/README.md`. A
-//! lost task shows as a deadlock.
+//! The sleep protocol; `crates/executor-core/src/words/sleep/README.md` names the races. A lost
+//! task deadlocks.
 
 use std::sync::atomic::Ordering;
 
@@ -12,7 +12,6 @@ use loom::thread;
 use crate::harness::model;
 use crate::harness::scene::Scene;
 
-/// A worker that takes one task and then blocks.
 fn take_one(scene: &Scene, me: usize, searching: bool) -> usize {
     scene.take_one(&scene.injector, me, searching)
 }
@@ -22,7 +21,6 @@ fn push(scene: &Scene, task: usize) {
     scene.scheduler.sleep().notify(&scene.outside(), 1);
 }
 
-/// A push between a worker's failed search and its sleep.
 #[test]
 fn sleeper_registers_against_push() {
     model("sleeper_registers_against_push", None, || {
@@ -36,7 +34,7 @@ fn sleeper_registers_against_push() {
     });
 }
 
-/// A push that saw a searcher which had already looked: leaving the search is part of registering.
+/// Registering includes leaving the search.
 #[test]
 fn searcher_leaves_the_search_against_push() {
     model("searcher_leaves_the_search_against_push", None, || {
@@ -51,7 +49,7 @@ fn searcher_leaves_the_search_against_push() {
     });
 }
 
-/// Two pushes rely on one searcher: the worker that takes the first task hands on.
+/// The worker that takes the first task hands on.
 #[test]
 fn two_pushes_against_one_searcher() {
     model("two_pushes_against_one_searcher", Some(3), || {
@@ -73,7 +71,7 @@ fn two_pushes_against_one_searcher() {
     });
 }
 
-/// Two producers and two workers about to sleep: each wake chooses another worker.
+/// Each wake chooses another worker.
 #[test]
 fn two_wakers_choose_two_sleepers() {
     model("two_wakers_choose_two_sleepers", Some(2), || {
@@ -94,7 +92,7 @@ fn two_wakers_choose_two_sleepers() {
     });
 }
 
-/// A worker finds work in its last look while a waker chooses it: it owns that wake and hands on.
+/// The worker owns the wake that chose it, and hands on.
 #[test]
 fn waker_against_a_worker_that_deregisters_itself() {
     model("waker_against_a_worker_that_deregisters_itself", Some(3), || {
@@ -122,7 +120,6 @@ fn waker_against_a_worker_that_deregisters_itself() {
     });
 }
 
-/// The last searcher finds work while the other worker falls asleep.
 #[test]
 fn searcher_hand_off_against_the_last_park() {
     model("searcher_hand_off_against_the_last_park", None, || {
@@ -141,7 +138,7 @@ fn searcher_hand_off_against_the_last_park() {
     });
 }
 
-/// The end against a worker that falls asleep: it reads DONE or is woken.
+/// The worker reads DONE or is woken.
 #[test]
 fn finish_against_a_worker_that_registers() {
     model("finish_against_a_worker_that_registers", None, || {
@@ -165,7 +162,7 @@ fn finish_against_a_worker_that_registers() {
     });
 }
 
-/// The end against two workers that fall asleep: a ticket of one must not hide the other.
+/// The ticket of one worker must not hide the other.
 #[test]
 fn finish_against_two_workers_that_register() {
     model("finish_against_two_workers_that_register", Some(3), || {

@@ -1,5 +1,5 @@
-//! The state word against a model that knows every task: it never under-counts, over-counts little,
-//! and ends at zero.
+//! The state word against a model of all tasks: it never under-counts, over-counts little, and ends
+//! at zero.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -12,11 +12,9 @@ use proptest::prelude::*;
 
 use crate::bench_top::{Task, Top, Worker};
 
-/// Workers that are stepped; one more only searches and sleeps.
 const STEPPED: usize = 2;
 const IDLER: usize = STEPPED;
 
-/// The next operation, outside or in a running task.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     SpawnLocal,
@@ -78,7 +76,6 @@ fn config() -> impl Strategy<Value = ExecutorConfig> {
         )
 }
 
-/// The model of tasks in flight, and the script.
 struct World {
     top: Rc<Top>,
     script: RefCell<std::vec::IntoIter<Op>>,
@@ -137,7 +134,6 @@ impl World {
         );
     }
 
-    /// An operation that fits anywhere.
     fn happen(&self, op: Op) {
         let top = &self.top;
         match op {
@@ -220,7 +216,6 @@ proptest! {
             }
         }
         for worker in &mut workers {
-            // Private tasks of the other worker are left to it.
             while !matches!(world.step(worker), WorkerStepResult::ExitDone | WorkerStepResult::ShouldPark { .. }) {}
         }
         for worker in &mut workers {

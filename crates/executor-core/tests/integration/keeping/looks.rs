@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// [`measured`], after the next tick.
 fn looked() -> (Rc<Top>, Worker) {
     let (top, mut worker) = measured(two(), SMALL_NS);
     run_root(&top, &mut worker, |_| {});
@@ -49,7 +48,7 @@ fn while_nobody_is_hungry_private_tasks_need_hardly_a_look() {
         let changes = |operation: &&Operation| matches!(operation, Operation::Change(_));
         let log = top.take_log();
         assert_eq!(log.iter().filter(changes).count(), 1, "a block is acquired");
-        // One load more: the tick is before the block is acquired and after.
+        // One load more, because ticks come before and after the block is acquired.
         assert_eq!(log.len(), n as usize + 2 + 1);
         assert!(!log.contains(&Operation::ReadClock), "no sample is due");
     });
@@ -65,7 +64,7 @@ fn a_chain_looks_no_more_often_than_a_wake_would_be_worth() {
     for _ in 0..links {
         worker.step_with(&again);
     }
-    // Each spawn and each pop is a load; ticks add a fraction.
+    // Each spawn and pop is a load; ticks add a fraction.
     let operations = top.take_log().len();
     assert!(
         operations < 2 * links + links / 5,
@@ -90,7 +89,6 @@ fn who_begins_to_search_during_a_long_task_is_given_everything_at_its_end() {
 fn the_clock_is_read_at_looks_while_somebody_sleeps_and_could_be_given_something() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     run_root(&top, &mut worker, |cx| {
-        // More than the credits cover, so that they cause no tick.
         spawn(cx, 30);
         top.register(1, false);
         top.take_log();
@@ -185,7 +183,6 @@ fn a_look_in_between_does_not_put_off_the_injectors_turn() {
             }
         };
         run_root(&top, &mut worker, |cx| cx.state.spawn_local(0));
-        // Until samples are rare.
         (0..400).for_each(|_| {
             worker.step_with(&link);
         });
@@ -237,7 +234,6 @@ fn a_task_is_told_whether_anybody_is_hungry() {
     assert_eq!(asked(&mut worker), Some(false));
 }
 
-/// Spawns needed until `woken` wakes in all.
 fn spawns_until_woken(top: &Top, cx: &mut Worker, woken: usize) -> Option<u32> {
     (1..=2 * WAKE_ON_HOARD_THRESHOLD).find(|&task| {
         cx.state.spawn_local(task);
@@ -259,7 +255,6 @@ fn a_sleeper_is_woken_for_as_many_operations_as_take_as_long_as_the_last_wake() 
         run_root(&top, &mut worker, |cx| {
             let first = spawns_until_woken(&top, cx, 1);
             assert_eq!(first, Some(WAKE_ON_HOARD_THRESHOLD + 1), "nothing is known yet");
-            // The woken worker searches, takes all and sleeps again.
             cx.state.spawn_local(0);
             top.queues[0].borrow_mut().clear();
             top.register(1, true);

@@ -1,4 +1,4 @@
-//! One worker's counters: plain integers, always on.
+//! What one worker counts about itself, in plain integers that are always on.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The sleep protocol; `crates/executor-core/src/words/sleep/README.md` names the races. A lost
-//! task deadlocks.
+//! The sleep protocol, named after the races in `crates/executor-core/src/words/sleep/README.md`. A
+//! lost task shows as a deadlock.
 
 use std::sync::atomic::Ordering;
 

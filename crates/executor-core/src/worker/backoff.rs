@@ -2,8 +2,8 @@
 //!
 //! If a producer adds short tasks more slowly than a worker runs them, each immediate search finds
 //! one or two and moves the injector's cache lines between cores. On two cores that tripled the
-//! producer's time. So the wait grows, up to about a microsecond, while searches soon find few tasks, and
-//! shrinks when they find many or none.
+//! producer's time. So the wait grows, up to about a microsecond, while searches soon find few
+//! tasks, and shrinks when they find many or none.
 
 use crate::ports::queues::RUN_MAX;
 

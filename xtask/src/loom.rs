@@ -58,8 +58,7 @@ pub(crate) fn check(workspace: &Workspace, filter: Option<&str>, limit: Limit) -
         );
     }
     let mut command = models(workspace)?;
-    // A model has its own threads, scheduled on the one that runs it, so models run side by side.
-    command.arg("--nocapture").args(filter);
+    command.args(["--nocapture", "--test-threads=1"]).args(filter);
     let mut runs = Vec::new();
     let started = Instant::now();
     let status = process::run_reading(&mut command, limit, |line| runs.extend(ModelRun::parse(line)))?;

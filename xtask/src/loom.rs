@@ -58,7 +58,8 @@ pub(crate) fn check(workspace: &Workspace, filter: Option<&str>, limit: Limit) -
         );
     }
     let mut command = models(workspace)?;
-    command.args(["--nocapture", "--test-threads=1"]).args(filter);
+    // loom runs all threads of a model on the one that runs the model, so models run side by side.
+    command.arg("--nocapture").args(filter);
     let mut runs = Vec::new();
     let started = Instant::now();
     let status = process::run_reading(&mut command, limit, |line| runs.extend(ModelRun::parse(line)))?;

@@ -13,6 +13,8 @@ use crate::workspace::{Dependency, Package};
 /// A crate and the layers right below it.
 const LAYERS: &[(&str, &[&str])] = &[
     ("executor-core", &[]),
+    // In loom's place of the same name, for the models.
+    ("generator", &[]),
     ("injector", &[]),
     ("object-server", &[]),
     ("shared-features", &[]),

@@ -8,6 +8,10 @@ use super::violation::Violation;
 /// Keys of `[package]` that every member inherits.
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "publish"];
 
+/// The manifest of the one crate that stands in a registry's place
+/// (`docs/decisions/0050-coroutines-for-loom.md`).
+const PATCH: &str = "crates/loom-coroutines/Cargo.toml";
+
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut asked = Vec::new();
@@ -42,8 +46,11 @@ fn member(file: &File, table: &Table, asked: &mut Vec<String>, found: &mut Vec<V
         );
     }
     let package = table.get("package");
+    // A patch has the version that its dependents ask for.
+    let is_patch = file.path == PATCH;
     for key in INHERITED
         .iter()
+        .filter(|key| !(is_patch && **key == "version"))
         .filter(|key| !inherits(package.and_then(|package| package.get(**key))))
     {
         report(
@@ -72,21 +79,32 @@ fn member(file: &File, table: &Table, asked: &mut Vec<String>, found: &mut Vec<V
 fn root(file: &File, table: &Table, asked: &[String], found: &mut Vec<Violation>) {
     let mut report =
         |key: &str, what: String| found.push(Violation::new(&file.path, line_of(file, key), what));
-    for key in ["patch", "replace"]
-        .iter()
-        .filter(|key| table.contains_key(**key))
-    {
+    if table.contains_key("replace") {
         report(
-            &format!("[{key}"),
-            format!("`[{key}]` changes what a dependency is, use a released version"),
+            "[replace]",
+            "`[replace]` is out of use, write `[patch]`".to_owned(),
         );
+    }
+    let patches = table.get("patch").and_then(Value::as_table);
+    for (name, value) in patches
+        .into_iter()
+        .flat_map(Table::values)
+        .filter_map(Value::as_table)
+        .flatten()
+    {
+        if !is_of_the_workspace(value) {
+            report(
+                "[patch",
+                format!("the patch of `{name}` is no crate of the workspace, use a released version"),
+            );
+        }
     }
     let dependencies = table
         .get("workspace")
         .and_then(|workspace| workspace.get("dependencies"));
     for (name, value) in dependencies.and_then(Value::as_table).into_iter().flatten() {
-        let path = value.get("path").and_then(Value::as_str);
-        if value.get("git").is_some() || path.is_some_and(|path| !path.starts_with("crates/")) {
+        let path = value.get("path");
+        if value.get("git").is_some() || path.is_some() && !is_of_the_workspace(value) {
             report(
                 name,
                 format!("`{name}` comes from outside the workspace and the registry, use a release"),
@@ -96,6 +114,11 @@ fn root(file: &File, table: &Table, asked: &[String], found: &mut Vec<Violation>
             report(name, format!("no member asks for `{name}`, remove it"));
         }
     }
+}
+
+fn is_of_the_workspace(dependency: &Value) -> bool {
+    let path = dependency.get("path").and_then(Value::as_str);
+    path.is_some_and(|path| path.starts_with("crates/"))
 }
 
 /// All dependencies of a manifest, of any kind and target.
@@ -173,12 +196,12 @@ rust-version.workspace = true\nlicense.workspace = true\npublish.workspace = tru
 
     #[test]
     fn git_patches_and_unasked_dependencies_of_the_workspace_are_found() {
-        let root = "[workspace.dependencies]\na = { path = \"crates/a\" }\nb = { git = \"x\" }\nc = \"1\"\n[patch.crates-io]\n";
+        let root = "[workspace.dependencies]\na = { path = \"crates/a\" }\nb = { git = \"x\" }\nc = \"1\"\n[patch.crates-io]\nd = { git = \"x\" }\ne = { path = \"crates/e\" }\n";
         let tree = Tree::planted(&[("Cargo.toml", root)]);
         assert_found(
             &check(&tree),
             &[
-                "Cargo.toml:5: `[patch]`",
+                "Cargo.toml:5: the patch of `d`",
                 "`b` comes from outside",
                 "no member asks for `b`",
                 "no member asks for `c`",

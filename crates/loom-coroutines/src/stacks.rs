@@ -1,0 +1,41 @@
+//! Stacks of finished coroutines, for the next ones of the same thread.
+
+use std::cell::RefCell;
+
+use corosensei::stack::DefaultStack;
+
+/// Bytes of a stack for which nothing is asked.
+pub(crate) const DEFAULT_BYTES: usize = 32 * 1024;
+
+/// Number of stacks that a thread keeps, above the number of threads of a model.
+const KEPT_MAX: usize = 16;
+
+thread_local! {
+    static KEPT: RefCell<Vec<(usize, DefaultStack)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A stack of `bytes`.
+///
+/// # Panics
+///
+/// If the system has no memory for it.
+pub(crate) fn take(bytes: usize) -> DefaultStack {
+    let kept = KEPT.with_borrow_mut(|kept| {
+        let at = kept.iter().rposition(|(size, _)| *size == bytes)?;
+        Some(kept.swap_remove(at).1)
+    });
+    kept.unwrap_or_else(|| DefaultStack::new(bytes).expect("the system has no memory for a stack"))
+}
+
+pub(crate) fn put(bytes: usize, stack: DefaultStack) {
+    KEPT.with_borrow_mut(|kept| {
+        if kept.len() < KEPT_MAX {
+            kept.push((bytes, stack));
+        }
+    });
+}
+
+#[cfg(test)]
+pub(crate) fn kept() -> usize {
+    KEPT.with_borrow(Vec::len)
+}

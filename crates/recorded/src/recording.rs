@@ -13,7 +13,6 @@ use crate::log::Log;
 use crate::ports::Numbered;
 use crate::word::Versioned;
 
-/// Access to words that count their changes.
 pub(crate) type Memory = Versioned<Native>;
 
 pub(crate) type SharedWords<T> = Shared<Numbered<T>, Memory>;
@@ -53,7 +52,6 @@ pub(crate) struct Run<T> {
 }
 
 impl<T> Run<T> {
-    /// A log for one more party outside.
     pub(crate) fn log(&self) -> Log {
         // Ordering: Relaxed. Each caller gets another number.
         let party = self.parties.fetch_add(1, Ordering::Relaxed);

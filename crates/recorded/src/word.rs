@@ -33,7 +33,6 @@ pub(crate) fn code(name: WordName) -> u32 {
     }
 }
 
-/// Returns the name whose [`code`] is `code`.
 pub(crate) fn of_code(code: u32) -> WordName {
     match code {
         0 => WordName::State,
@@ -136,7 +135,6 @@ impl<M: Memory> Versioned<M> {
         }
     }
 
-    /// Writes `change` of the value and returns the word before.
     pub(crate) fn replace(
         &self,
         word: &VersionedWord<M::Word>,

@@ -23,8 +23,7 @@ pub(crate) const PS: u64 = 1_000;
 
 macro_rules! costs {
     ($($(#[doc = $doc:literal])+ $name:ident = $default:literal,)+) => {
-        /// What operations cost in virtual time, in picoseconds: the commonest take less than a
-        /// nanosecond.
+        /// What operations cost in virtual time, in picoseconds.
         ///
         /// ```
         /// use sim::{Costs, Simulation, StrategyKind};
@@ -81,7 +80,7 @@ costs! {
     fence_ps = 4_700,
     /// Fetching a line that another core has written, to read it.
     line_read_ps = 121_000,
-    /// Fetching a line that another core has touched, to write it. Other writers wait meanwhile.
+    /// Fetching a line that another core has touched, to write it; other writers wait meanwhile.
     line_write_ps = 114_000,
     /// A push to the own queue.
     push_ps = 2_200,
@@ -127,12 +126,12 @@ costs! {
     board_look_ps = 17_300,
     /// An insertion into the board, or a removal.
     board_change_ps = 71_200,
-    /// An empty slot, without the shared operations that are priced by themselves.
+    /// An empty slot, without the shared operations priced above.
     slot_ps = 6_600,
 }
 
 impl Costs {
-    /// The price of `op` with operand `value`, plus the line if it `comes`.
+    /// Adds the price of the line if it `comes`.
     pub(crate) fn of(&self, op: Op, value: u64, comes: Option<Touch>) -> u64 {
         let line_ps = match comes {
             None => 0,
@@ -175,14 +174,14 @@ impl Costs {
         op_ps.saturating_add(line_ps)
     }
 
-    /// The least time until a spawned task runs on a worker that must be woken: the *burden* of an
-    /// edge.
+    /// The *burden* of an edge: the least time until a spawned task runs on a worker that must be
+    /// woken.
     #[must_use]
     pub fn burden_ps(&self) -> u64 {
         self.wake_ps + self.steal_ps + self.steal_task_ps
     }
 
-    /// Sets the cost `name`, which is the name of its field.
+    /// Sets the cost with the field name `name`.
     ///
     /// # Errors
     ///

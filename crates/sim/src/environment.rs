@@ -15,7 +15,6 @@ use crate::setup::Ending;
 use crate::word::Glass;
 use crate::world::World;
 
-/// A producer hands over its tasks, one by one or in batches, and keeps refused ones.
 pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let mut tasks = tasks.into_iter();
@@ -124,7 +123,6 @@ pub(crate) fn weigh_down<T>(ports: &SimPorts<'_, T>) {
 
 const ROOM_MAX: usize = 8;
 
-/// The owner ends the executor.
 pub(crate) fn end<T>(ports: &SimPorts<'_, T>, ending: Ending) {
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let call = |what: &dyn Fn()| {
@@ -164,7 +162,6 @@ pub(crate) fn pause(handle: &Handle<'_>) {
     handle.pause(World::some_steps);
 }
 
-/// Deals tasks round-robin to producers.
 pub(crate) fn deal<T>(tasks: impl IntoIterator<Item = T>, producers: usize) -> Vec<Vec<T>> {
     let mut hands: Vec<Vec<T>> = (0..producers).map(|_| Vec::new()).collect();
     for (n, task) in tasks.into_iter().enumerate() {

@@ -4,9 +4,8 @@
 //!   seeds ─► run, run, run … ─► a failure ─► shrink ─► a line, a table, a sentence
 //! ```
 //!
-//! A *test body* is a function from a [`Simulation`] to its outcome. Shrinking calls it with
-//! smaller settings, so it must not change them, and must make what its tasks share anew in each
-//! call.
+//! Shrinking calls a test body with smaller settings, so the body must not change its settings, and
+//! must make what its tasks share anew in each call.
 
 use std::env::VarError;
 use std::ops::Range;
@@ -67,8 +66,7 @@ impl Simulation {
     /// # Errors
     ///
     /// The smallest failure found. If the first does not recur from its own line, that is the
-    /// failure: `body` depends on more than its schedule, such as a clock, a hash map's order or an
-    /// earlier run.
+    /// failure: `body` depends on more than its schedule.
     pub fn explore<R>(
         &self,
         seeds: impl IntoIterator<Item = u64>,

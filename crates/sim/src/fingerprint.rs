@@ -12,14 +12,13 @@
 //!            version of the object ───┘
 //! ```
 //!
-//! **Equal fingerprints are equal states**, unless hashes collide, by induction over the steps. An
-//! answer is a function of the actor's history, the object's version and the random numbers, and is
-//! mixed into the history. A change is a function of the object's version and the actor's history.
-//! Hence everything through which one actor learns of another is an object: words, queues,
-//! collections, tokens and states of actors, signals, tickets, remaining producers and faults, and
-//! what environment actors share beside the ports ([`World::meets`]). Clocks stand still: see
-//! [`StrategyKind`]. A task's identity is its creator's history, since its number depends on the
-//! order.
+//! **Equal fingerprints are equal states**, unless hashes collide, by induction over the steps: an
+//! answer is a function of the actor's history, the object's version and the random numbers; a
+//! change is a function of the history and the version. Hence everything through which one actor
+//! learns of another is an object: words, queues, collections, tokens and states of actors,
+//! signals, tickets, remaining producers and faults, and what environment actors share beside the
+//! ports ([`World::meets`]). Clocks stand still. A task's identity is its creator's history, since
+//! its number depends on the order.
 //!
 //! **Two orders of independent operations have equal fingerprints**: no history or version contains
 //! the order. This is the happens-before caching of Musuvathi and Qadeer ("Partial-order reduction
@@ -30,7 +29,6 @@
 //! operations, not of their interleaving; a test compares the ends reached with and without known
 //! states.
 //!
-//! [`StrategyKind`]: crate::StrategyKind
 //! [`World::meets`]: crate::world::World::meets
 
 use std::cell::Cell;
@@ -106,7 +104,7 @@ impl Footprint {
 /// What is shared, besides the objects of a [`crate::trace::Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
-    /// The object of an event. A worker stands for its queue.
+    /// A worker stands for its queue.
     Object(Object),
     /// Whether an actor was unparked, or is parked.
     Token(usize),
@@ -237,7 +235,7 @@ impl Fingerprints {
                 }
             }
             Op::Fence | Op::Work | Op::Delay => {}
-            // A user's own tasks share memory that no fingerprint covers: their runs are not
+            // A user's own tasks share memory that no fingerprint covers, so their runs are not
             // searched.
             Op::Access | Op::Await => {}
             // Only in records of runs on threads.

@@ -1,7 +1,7 @@
 //! Cache lines: the core that touched each last, so that [costs](crate::Costs) include fetching it.
 //!
-//! The model has no capacity. A core keeps a line it has read until another core writes it. A core
-//! that wrote a line last writes it again for nothing while no other core has read it.
+//! The model has no capacity. A core keeps a line it has read until another core writes it, and
+//! writes its own line for nothing while no other core has read it.
 //!
 //! ```text
 //!             read, by others                       write, by others
@@ -61,9 +61,7 @@ enum Held {
     /// No core: the first fetch from memory costs nothing.
     #[default]
     Nowhere,
-    /// This actor's alone, which may write it.
     By(u32),
-    /// All actors that have seen its version.
     BySeveral,
 }
 
@@ -127,7 +125,6 @@ impl Lines {
 }
 
 impl Line {
-    /// Whether `actor` must fetch the line, which it then holds.
     #[inline]
     fn comes(&mut self, actor: usize, touch: Touch) -> bool {
         let before = self.held;

@@ -184,7 +184,6 @@ impl Course {
         }
     }
 
-    /// Adds the events before it to a rejection.
     pub(super) fn show(&mut self, rejection: &mut Rejection) {
         rejection.neighbourhood = self.trace.tail();
         rejection.actors = std::mem::take(&mut self.names);
@@ -428,7 +427,7 @@ impl Course {
         running.ok_or_else(|| record_violation(format!("worker {worker} runs nothing that could end")))
     }
 
-    /// `worker` acts on `task`: the first event that shows the task was taken.
+    /// This event is the first to show that `worker` took `task`.
     fn reached(&mut self, worker: usize, task: TaskId) -> Result<u64, Violation> {
         let id = task;
         let task = self.dense(task)?;
@@ -442,7 +441,6 @@ impl Course {
                 oracles.fairness.took_own(worker)?;
             }
         } else if !oracles.tasks.is_in_hand(task, worker) {
-            // From its own queue, by push or theft.
             self.taken(worker, id, false)?;
             self.oracles.fairness.took_own(worker)?;
         }
@@ -457,7 +455,6 @@ impl Course {
         Ok(())
     }
 
-    /// The dense number of a task taken from the injector, or from a worker's queue.
     fn was_in(&self, task: TaskId, injector: bool) -> Result<u64, Violation> {
         let task = self.dense(task)?;
         if (self.moves[task as usize] & IN_INJECTOR != 0) == injector {

@@ -143,9 +143,9 @@ fn is_take(event: &Event) -> bool {
     )
 }
 
-/// Events without which the run is still valid: a look, a wake or an awakening; a task's end or a
-/// hand-over's, which the next start or hand-over implies; where a task was stolen, since a theft
-/// may have moved it; and the emptying of an empty slot.
+/// The run is still valid without such an event: a look, wake or awakening; an end that the next
+/// start or hand-over implies; the source of a stolen task, since a theft may have moved it; the
+/// emptying of an empty slot.
 fn is_told_by_others(event: &Event) -> bool {
     match event {
         Event::InjectorEmpty | Event::Unparked { .. } | Event::Parked | Event::Awoke => true,
@@ -199,7 +199,6 @@ proptest! {
         }
     }
 
-    /// Duplicates a take.
     #[test]
     fn a_task_that_is_taken_twice_is_rejected(nth: Index) {
         let record = small_record();
@@ -208,7 +207,7 @@ proptest! {
         prop_assert!(check_record(&twice).is_err());
     }
 
-    /// Alters the version of a change, or its new value. A registration may have any newer stamp.
+    /// A registration may have any newer stamp, so it is not altered.
     #[test]
     fn another_version_or_value_is_rejected(nth: Index, by in 1_u32..5, of_version: bool) {
         let record = small_record();

@@ -46,8 +46,7 @@ pub struct Course {
     pub line: ReplayLine,
     /// Hash of every operation in order: equal runs have equal hashes.
     pub trace_hash: u64,
-    /// The run was cut short where a silenced oracle would have failed it; see
-    /// [`crate::RunOptions::silenced`].
+    /// Whether the run was cut short by [`crate::RunOptions::silenced`].
     pub cut: bool,
     /// Steps taken.
     pub steps: u64,
@@ -68,8 +67,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Steps and switches of the run. After a list of choices that led into an endless run, only
-    /// the list counts.
+    /// Steps and switches of the run. Of an endless run only the list of choices counts.
     #[must_use]
     pub fn size(&self) -> (u64, usize) {
         match &self.line.choices {
@@ -171,8 +169,8 @@ impl Failure {
         }
     }
 
-    /// Writes the choices to `path` as JSON, with replay line and oracle. The list stays useful
-    /// when changed code makes the line lead elsewhere.
+    /// Writes the choices to `path` as JSON, with replay line and oracle, for code on which the
+    /// line no longer leads there.
     ///
     /// # Errors
     ///

@@ -68,7 +68,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
         }
     }
 
-    /// Adds the workers first, so that a worker's actor has the worker's number.
+    /// The workers come first, so that a worker's actor has the worker's number.
     pub(crate) fn workers<R>(&mut self, scratch_init: impl FnMut(usize) -> S, runner: R)
     where
         R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) + 'static,
@@ -165,8 +165,7 @@ fn work<'y, T, S>(
     }
 }
 
-/// The default idle hooks; if workers begin asleep, a park without spinning precedes them. After
-/// its first work a worker idles as usual.
+/// The default idle hooks. If workers begin asleep, the first park comes without spinning.
 struct AsleepAtFirst {
     idle: TieredIdle,
     asleep: bool,

@@ -10,10 +10,7 @@
 //!
 //! Taking out ever smaller chunks is Zeller and Hildebrandt's ddmin ("Simplifying and isolating
 //! failure-inducing input", 2002). The chunks are segments: cutting single picks would lead to a
-//! switch at every step. A failure with few switches is likelier (Musuvathi and Qadeer, "Iterative
-//! context bounding", PLDI 2007) and easier to follow.
-//!
-//! Shrinking is deterministic: its budget is runs and steps, not time.
+//! switch at every step. Shrinking is deterministic: its budget is runs and steps, not time.
 
 mod quiet;
 mod renumbering;
@@ -34,7 +31,7 @@ use segments::Segments;
 
 pub(crate) use quiet::quietly;
 
-/// The budget of shrinking. When it is spent, the best failure so far is the result.
+/// The budget of shrinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrink {
     /// Runs, at most.
@@ -54,10 +51,8 @@ impl Default for Shrink {
 }
 
 impl Shrink {
-    /// Shrinks a scenario's failure to a small one of the same oracle.
-    ///
-    /// The result is a run that happened, with all its operations and with the choices in its line.
-    /// If its line does not reproduce the failure, the result is the failure itself.
+    /// Shrinks a scenario's failure to a small one of the same oracle, or returns the failure
+    /// itself if its line does not reproduce it.
     ///
     /// # Errors
     ///
@@ -81,7 +76,7 @@ pub(crate) trait Subject {
     /// These fields as a line would have them, if they make sense.
     fn settle(&self, fields: Fields) -> Option<Fields>;
 
-    /// Runs `line`. Returns its steps, too.
+    /// Returns the steps, too.
     fn run(&self, line: &ReplayLine, keep_events: bool) -> (u64, Result<(), Failure>);
 }
 
@@ -126,7 +121,7 @@ const UNDISTURBED: usize = 1_024;
 /// Steps at which a run counts as endless while an endless one is shrunk.
 const ENDLESS: u64 = 16_384;
 
-/// A schedule's quality: few switches, few steps, few and small random numbers.
+/// A schedule's quality: switches, steps, random numbers that are not 0, their sum.
 type Measure = (usize, usize, usize, u64);
 
 #[derive(Clone, Debug)]
@@ -206,7 +201,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         }
     }
 
-    /// The smallest failure found, if the failure recurs at all.
+    /// `None` if the failure does not recur.
     fn smallest(&mut self, failure: &Failure) -> Option<Failing> {
         let mut line = failure.course.line.clone();
         let limit = self.limit.to_string();
@@ -267,7 +262,6 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         None
     }
 
-    /// Shortens the schedule, from the best list and from random walks.
     fn shorter_schedule(&mut self, best: Failing, round: u64) -> Failing {
         let mut starts = vec![best];
         for walk in 0..STARTS {
@@ -288,8 +282,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         self.left.runs > 0 && self.left.steps > 0
     }
 
-    /// Each actor goes until it must wait: first the workers, or the producer so that they find
-    /// work.
+    /// The workers go first, or the producer so that they find work.
     fn attempt_undisturbed(&mut self, line: &ReplayLine) -> Option<Failing> {
         let producer = Renumbering::of(&line.fields).first_producer();
         let producer_first = Choices::of_segments(&[(producer, UNDISTURBED)], Vec::new());
@@ -315,7 +308,6 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         if !self.is_endless {
             return Some(failing);
         }
-        // As little of the list as possible, then all actors fairly.
         let all = failing.choices();
         [16, 128, 1024].into_iter().find_map(|picks| {
             let mut choices = all.clone();

@@ -34,7 +34,7 @@ use crate::world::World;
 
 /// A run to set up and start.
 ///
-/// The replay line has everything except the tasks and the runner. [`Simulation::replay`] reads it.
+/// The replay line has everything except the tasks and the runner.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     setup: Setup,
@@ -144,8 +144,7 @@ impl Simulation {
         self
     }
 
-    /// All settings of the executor. Its seed is not used; hundreds of spins take long and show
-    /// nothing.
+    /// All settings of the executor, except its seed, which is not used.
     #[must_use]
     pub fn config(mut self, config: ExecutorConfig) -> Self {
         self.setup.config = config;
@@ -215,8 +214,7 @@ impl Simulation {
         self
     }
 
-    /// Virtual time at which the producers begin. If not 0, idle workers sleep until then, and spin
-    /// less.
+    /// Virtual time at which the producers begin. If not 0, idle workers sleep until then.
     #[must_use]
     pub fn begin_ns(mut self, begin_ns: u64) -> Self {
         self.setup.begin_ns = begin_ns;
@@ -262,8 +260,8 @@ impl Simulation {
         self.silenced != Some(oracle)
     }
 
-    /// Whether choices are recorded, which is the default. A run of hundreds of millions of steps,
-    /// for its virtual time, can do without; its line still replays it.
+    /// Whether choices are recorded, which is the default. A very long run can do without; its line
+    /// still replays it.
     #[must_use]
     pub fn keep_choices(mut self, keep: bool) -> Self {
         self.keep_choices = keep;
@@ -272,8 +270,7 @@ impl Simulation {
 
     /// Runs `initial_tasks`, and what they spawn, to the end.
     ///
-    /// `scratch_init` makes each worker's scratch value from its number. `runner` is the same as on
-    /// threads.
+    /// `scratch_init` makes each worker's scratch value from its number.
     ///
     /// # Errors
     ///
@@ -365,7 +362,7 @@ impl Simulation {
     }
 
     /// Runs one job on the pipeline executor, on `config.main + config.reserve` workers. Its slots
-    /// take `slot_ns` nanoseconds of virtual time, by stage and slot, besides running the stages.
+    /// take `slot_ns` nanoseconds of virtual time, by stage and slot.
     ///
     /// ```
     /// use std::{sync::Arc, time::Duration};
@@ -406,8 +403,7 @@ impl Simulation {
         Ok(summary)
     }
 
-    /// Runs `jobs`, which one producer submits in order, like [`run_job`](Self::run_job). Returns
-    /// all claims, too.
+    /// Runs `jobs`, which one producer submits in order, and returns all claims, too.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The trace of a run: a hash of everything, the last operations, and all of them on request.
 //!
 //! An operation is three numbers: actor and op, object, value. Their hash is the same in every
-//! profile and compiler, since its only text is tasks' labels. Equal hashes mean equal runs.
+//! profile and compiler, as its only text is tasks' labels. Equal hashes mean equal runs.
 
 mod chrome;
 mod interleaving;
@@ -180,7 +180,7 @@ pub struct Trace {
     tail: Vec<Event>,
     at: usize,
     all: Option<Vec<Event>>,
-    /// Kept if the operations are. They are no operations, so the hash ignores them.
+    /// They are no operations, so the hash ignores them.
     jobs: Vec<JobEvent>,
 }
 
@@ -220,7 +220,7 @@ impl Trace {
         }
     }
 
-    /// An event of a job; `entry` is called if it is kept.
+    /// `entry` is called if it is kept.
     pub(crate) fn job(&mut self, actor: usize, clock_ns: u64, entry: impl FnOnce() -> Option<JobEntry>) {
         let Some(all) = &self.all else { return };
         self.jobs.extend(entry().map(|entry| JobEvent {

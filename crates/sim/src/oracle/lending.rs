@@ -1,12 +1,13 @@
 //! Lent threads: each runs one job alone, under its own number, and sleeps through no slot.
 //!
-//! An actor counts as inside a job from the fetch of its body until it leaves for something else. A
-//! run fails when
+//! An actor is inside a job from the fetch of its body until it leaves for something else. A run
+//! fails when
 //!
 //! - a lent thread claims in another job or under a worker's number, or a worker as a lent thread;
 //! - two lent threads both claim slots of a job;
 //! - all threads lent to a job sleep unwoken, no actor is inside the job, and something is
-//!   claimable: the actor that made it claimable, or made room, must wake before it leaves;
+//!   claimable:
+//! the actor that made it claimable, or made room, must wake before it leaves;
 //! - the only thread lent to a job sleeps though something was claimable since before it
 //!   registered.
 //!
@@ -35,7 +36,7 @@ struct Lent {
 }
 
 impl LendOracle {
-    /// Lends the thread of `actor` to `job`. Returns the number lent before.
+    /// Returns the number of threads lent to `job` before.
     pub(crate) fn began(&mut self, actor: usize, job: JobHandle) -> usize {
         let before = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count();
         self.lent.push(Lent {
@@ -67,7 +68,7 @@ impl LendOracle {
         lent.map(|lent| lent.job)
     }
 
-    /// A slot of `actor` begins to wait for a nested job; `actor` stays inside the outer one.
+    /// `actor` stays inside the outer job.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         let outer = self.inside.get_mut(actor).and_then(Option::take);
         self.nested.push((actor, outer));
@@ -81,7 +82,6 @@ impl LendOracle {
         }
     }
 
-    /// `actor` has fetched the body of `job`, and may enter it.
     pub(crate) fn fetched(&mut self, actor: usize, job: JobHandle) {
         if self.inside.len() <= actor {
             self.inside.resize(actor + 1, None);
@@ -89,7 +89,7 @@ impl LendOracle {
         self.inside[actor] = Some(job);
     }
 
-    /// `actor` acts on `job` from outside. Returns `false` if it is inside a job.
+    /// Returns `false` if `actor` is inside a job.
     pub(crate) fn comes(&mut self, actor: usize, job: JobHandle) -> bool {
         let outside = self.inside.get(actor).is_none_or(Option::is_none);
         if outside {
@@ -115,8 +115,7 @@ impl LendOracle {
         }
     }
 
-    /// The lent thread `actor` is about to sleep. `is_open_since` says whether a job was open to
-    /// all since before a step.
+    /// `is_open_since` says whether a job was open to all since before a step.
     pub(crate) fn sleeps(
         &mut self,
         actor: usize,
@@ -143,13 +142,13 @@ impl LendOracle {
         left.and(self.judge_sleep(job, is_open))
     }
 
-    /// The sleep of `actor` is over, or will be. Returns whether it slept.
+    /// Returns whether `actor` slept.
     pub(crate) fn woken(&mut self, actor: usize) -> bool {
         let lent = self.lent.iter_mut().rfind(|lent| lent.actor == actor);
         lent.is_some_and(|lent| std::mem::replace(&mut lent.asleep, false))
     }
 
-    /// `actor` claimed slots of `job` as number `worker`; a lent thread's is `number`.
+    /// A lent thread's number is `number`.
     pub(crate) fn claimed(
         &mut self,
         actor: usize,

@@ -7,7 +7,8 @@
 //!
 //! - continues after it read its clock past the end of the visit;
 //! - continues in a stay, although a young job was available since before that reading, and has
-//!   arrived since the worker last looked at the board;
+//!   arrived
+//! since the worker last looked at the board;
 //! - leaves a stay early, although it could claim more and no young job has arrived.
 //!
 //! A job that grows old while a worker enters it counts as either.
@@ -24,11 +25,9 @@ pub(crate) struct StayOracle {
     nested: Vec<(usize, Worker)>,
 }
 
-/// A reading of the clock or look at the board.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment {
     pub(crate) step: u64,
-    /// Young jobs arrived so far, as the policy counts them.
     pub(crate) arrivals: usize,
 }
 
@@ -72,7 +71,6 @@ struct Visit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stayed {
     Longer,
-    /// A stay that ended early, for a young job.
     GaveWay,
     Otherwise,
 }
@@ -87,14 +85,12 @@ impl StayOracle {
         }
     }
 
-    /// Whether `actor` is in a job, and only glances at the board.
     pub(crate) fn is_visiting(&self, actor: usize) -> bool {
         self.workers
             .get(actor)
             .is_some_and(|worker| worker.visit.is_some())
     }
 
-    /// A slot of `actor` begins to wait for a nested job.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         if let Some(worker) = self.workers.get_mut(actor) {
             self.nested.push((actor, std::mem::take(worker)));
@@ -164,8 +160,8 @@ impl StayOracle {
         });
     }
 
-    /// `waits` returns a young job that was available at the boundary of its last reading, and
-    /// arrived since it looked at the board.
+    /// `waits` returns a young job that was available at the boundary of the last reading, and
+    /// arrived since `worker` looked at the board.
     pub(crate) fn claimed(
         &mut self,
         worker: usize,
@@ -187,7 +183,6 @@ impl StayOracle {
         visit.judge(worker, "claims once more in a job", boundary, state.looked, waits)
     }
 
-    /// `waits` is as in [`claimed`](Self::claimed).
     pub(crate) fn slot_began(
         &mut self,
         actor: usize,
@@ -212,8 +207,7 @@ impl StayOracle {
         }
     }
 
-    /// `worker` leaves its job, after `arrivals` young arrivals. `could_claim` says whether it
-    /// could have claimed more there since a moment.
+    /// `could_claim` says whether `worker` could have claimed more there since a moment.
     pub(crate) fn left(
         &mut self,
         worker: usize,
@@ -251,7 +245,6 @@ impl StayOracle {
 }
 
 impl Visit {
-    /// Judges a continuation after `boundary`, with the last look at the board at `looked`.
     fn judge(
         self,
         worker: usize,

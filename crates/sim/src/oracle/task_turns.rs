@@ -5,10 +5,11 @@
 //!
 //! - a task with the number of another task of its job;
 //! - a claimed turn of a task that was not spawned, did not return `Again` and was not woken since
-//!   it parked, or that is over or another worker's;
+//!   it
+//! parked, or that is over or another worker's;
 //! - a turn of a task that was cancelled before the claim;
 //! - a task dropped twice, by another actor than its own, or in an open job while neither done nor
-//!   cancelled;
+//! cancelled;
 //! - a job that ends before all its tasks were dropped, or changes its tasks afterwards.
 //!
 //! A woken task without a turn ends in an [`Oracle::Deadlock`].
@@ -55,8 +56,7 @@ pub(crate) enum Found {
 }
 
 impl TaskTurnOracle {
-    /// `actor` reports an event of the policy. Returns the state in which a wake or cancel found
-    /// its task.
+    /// Returns the state in which a wake or cancel found its task.
     pub(crate) fn observe(
         &mut self,
         event: PipelineEvent<'_>,
@@ -169,7 +169,6 @@ impl TaskTurnOracle {
             return Err(said(job, number, "ends a turn that its actor has not claimed"));
         }
         match turn {
-            // The actor drops it.
             Turn::Done => {}
             Turn::Parked if !task.woken => task.state = State::Parked,
             Turn::Parked | Turn::Again => task.state = State::Ready,
@@ -236,7 +235,7 @@ mod tests {
         index: 0,
     };
 
-    /// Returns whether the last of these events of task 0 of [`JOB`] fails the run.
+    /// Returns whether the last event fails the run; all are of task 0 of [`JOB`].
     fn course(is_closed: bool, events: &[(usize, PipelineEvent<'_>)]) -> bool {
         let mut oracle = TaskTurnOracle::default();
         let (last, before) = events.split_last().expect("there is one");

@@ -9,7 +9,7 @@ use super::{Escaped, Thousands};
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 28.0;
-/// Pixels of a lane; its bar follows.
+/// Pixels of a lane, and of its bar.
 const LANE: f64 = 34.0;
 const BAR: f64 = 18.0;
 /// Pixels of a curve's strip.
@@ -113,7 +113,6 @@ impl Svg<'_> {
         Ok(())
     }
 
-    /// One tick an operation, except ticks that would coincide.
     fn write_activity(&self, f: &mut fmt::Formatter<'_>, lane: usize) -> fmt::Result {
         let mut ticks: Vec<u64> = (self.picture.activity[lane].iter())
             .map(|&at_ns| self.x(at_ns).round() as u64)
@@ -148,7 +147,7 @@ impl Svg<'_> {
         )
     }
 
-    /// From edge to edge of two lanes' bars, bent to separate arrows of the same lanes.
+    /// Bent, to separate arrows of the same lanes.
     fn write_arrow(&self, f: &mut fmt::Formatter<'_>, class: &str, arrow: &Arrow) -> fmt::Result {
         let Arrow { from, to, name } = arrow;
         let down = to.lane > from.lane;
@@ -279,7 +278,6 @@ const DEFS: &str = "\
 </defs>
 ";
 
-/// A round distance for at most `most` ticks.
 fn tick_ns(end_ns: u64, most: f64) -> u64 {
     let mut unit: u64 = 1;
     loop {

@@ -7,7 +7,6 @@ use super::{Claimed, Hub, PipeEnv};
 use crate::profile::Reached;
 
 impl Hub {
-    /// A slot of `stage` begins after all slots of the stages before.
     fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
         let Some(body) = self.peek(job) else {
             return Reached::default();
@@ -39,7 +38,7 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// Lets a slot take its time, or what its turn `asked` for, and follows the job's path.
+    /// Lets a slot take its time, or what its turn `asked` for.
     pub(super) fn time(&self, event: PipelineEvent<'_>, asked: Option<u64>) {
         let handle = &self.ports.handle;
         match event {

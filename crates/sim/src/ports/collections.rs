@@ -274,8 +274,7 @@ impl Clock for Handle<'_> {
     }
 }
 
-/// The worker's own virtual time. Reading it is no step, so measuring tasks leaves the schedule
-/// unchanged.
+/// Reading it is no step, so measuring tasks leaves the schedule unchanged.
 impl<T> Clock for SimPorts<'_, T> {
     fn now_ns(&self) -> u64 {
         let worker = self.handle.actor();

@@ -1,7 +1,5 @@
 //! Jobs on the pipeline executor, drawn from the seed: several submitters, stages, failures,
 //! cancels, a drain or a shutdown.
-//!
-//! Submitters compare each ticket with the oracle's books.
 
 mod grown;
 mod open;

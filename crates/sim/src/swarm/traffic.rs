@@ -41,7 +41,6 @@ fn scenario(dice: &mut Dice) -> Scenario {
     // Starvation shows late, and few workers take few steps.
     let longest = if workers <= 2 { LONG } else { 150 };
     let length_ns = quantum_ns * [30, 90, 150, longest][dice.below(4)];
-    // A sixteenth of the workers' time, a fourth, or more than all of it.
     let load_percent = [6, 25, 120][dice.below(3)];
     let mut short_slots = 1 + dice.below(4) as u32;
     let every_ns = |slots: u32| u64::from(slots) * short_slot_ns * 100 / (load_percent * workers as u64);

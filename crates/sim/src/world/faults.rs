@@ -55,8 +55,8 @@ impl World {
         strikes
     }
 
-    /// A number of steps, each order of magnitude equally likely. A search has no pauses, as it
-    /// runs every schedule anyway.
+    /// Each order of magnitude is equally likely. A search has no pauses, as it runs every
+    /// schedule.
     pub(crate) fn some_steps(&mut self) -> u64 {
         if self.timeless {
             return 0;
@@ -77,7 +77,6 @@ impl World {
         }
     }
 
-    /// Whether a look into a queue reports contention without a cause.
     #[inline]
     pub(crate) fn is_contended(&mut self, actor: usize) -> bool {
         if self.burst.left == 0 && !self.strikes(Fault::RetryBurst) {
@@ -135,7 +134,6 @@ impl World {
         }
     }
 
-    /// The environment has brought the count near its maximum, or back.
     pub(crate) fn weighed(&mut self, on: bool) {
         if on {
             self.faults.spend(Fault::Overflow);
@@ -146,7 +144,6 @@ impl World {
         };
     }
 
-    /// Whether producers alone cannot bring the count to `count`.
     pub(crate) fn is_beyond_max(&self, count: usize) -> bool {
         (self.scheduler.as_ref()).is_some_and(|scheduler| count > scheduler.state().count_max())
     }
@@ -165,7 +162,6 @@ impl World {
         }
     }
 
-    /// Whether the count has been near its maximum since step `since`.
     pub(crate) fn was_weighed_since(&self, since: u64) -> bool {
         self.weight.on || self.weight.until >= since && self.weight.until > 0
     }

@@ -24,7 +24,7 @@ pub(super) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behaviour {
     Plain,
-    /// Asks whether to stop or yield; both questions are steps for others.
+    /// Both questions, whether to stop and to yield, are steps for others.
     Asks,
     Fails,
     Panics,
@@ -55,7 +55,6 @@ pub(super) struct Inner {
     stage: Arc<PlannedStage>,
 }
 
-/// Nesting depth of jobs.
 const DEPTH_MAX: usize = 3;
 
 impl Plan {
@@ -143,7 +142,6 @@ impl Plan {
         let finish = behave(dice);
         if jobs.nests && depth < DEPTH_MAX {
             for (slot, behaviour) in slots.iter_mut().enumerate() {
-                // Deeper jobs nest less, so jobs stay small.
                 if dice.below(4 << depth) == 0 {
                     *behaviour = Behaviour::Nests(inner.len());
                     inner.push(self.inner(dice, format!("slot {slot} of {name}"), jobs, depth + 1));

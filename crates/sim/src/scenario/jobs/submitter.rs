@@ -67,7 +67,7 @@ impl Submitter<'_, '_> {
         }
     }
 
-    /// Submits with a few tries. Returns `None` if the job was refused.
+    /// Tries several times. Returns `None` if the job was refused.
     pub(in crate::scenario) fn submit(&self, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
         let me = self.ports.handle.actor();
         for _ in 0..TRIES {
@@ -121,7 +121,7 @@ impl Submitter<'_, '_> {
         }
     }
 
-    /// The ticket must agree with the oracle. Returns whether the job completed.
+    /// Fails if the ticket contradicts the oracle. Returns whether the job completed.
     fn wait(&self, state: &SimState, job: JobHandle) -> bool {
         let end = self.env().wait_ticket(state);
         let told = end.as_ref().err().map(|error| error.kind);

@@ -1,25 +1,26 @@
 //! The policy's promises for a load, as numbers, at 85 : 15.
 //!
-//! | word | is | because |
-//! |---|---|---|
-//! | *blocking* | a slot | then a worker in an old job comes to a boundary, and looks |
-//! | *visit* | a quantum and a slot | the most in a young job, or in an old one on a used-up allowance |
-//! | *stay* | four quanta and a slot | the most in an old job |
-//! | *youth* | a stay and a quantum | a job is young for four quanta, and charged at the end of a visit |
+//! Each of these includes the time of scheduling:
 //!
-//! Each includes the time of scheduling.
+//! - *blocking*: a slot, after which a worker in an old job looks at the board;
+//! - *visit*: a quantum and a slot, the most in a young job, or in an old one on a used-up
+//!   allowance;
+//! - *stay*: four quanta and a slot, the most in an old job;
+//! - *youth*: a stay and a quantum; a job is young for four quanta, and charged at the end of a
+//!   visit.
 //!
-//! | what | bound | because |
-//! |---|---|---|
-//! | cancel until stopped | the blocking | no worker claims, and slots under way end |
-//! | latency of a settled short job | alone + the blocking; on several workers twice its work more | see below |
-//! | latency of a short job | the *line*, and its time as an old job | see below |
-//! | wait of an old job | for each old job by main worker and 1 more: its lead over 15 %, and a stay with all young jobs that may follow one | others catch up in their part of the time, and overshoot by a visit |
-//! | the same where short jobs leave room | for each old job and each main worker its lead and a stay, and the work of the young jobs there, over what short jobs leave of the main workers' time | the same |
-//! | wait of a young heavy job | the line, and a short job for each visit in it if short jobs have one slot | it is young as others are, and one-slot jobs alternate with young jobs of the board |
-//! | share of heavy jobs while one is old | 15 % of all workers' time; of what main workers give to old jobs, the part by number | 3 of 20 parts of each worker's time are for old jobs, short ones of four quanta and more included; reserve takes the heaviest |
+//! | what | bound |
+//! |---|---|
+//! | cancel until stopped | the blocking |
+//! | latency of a settled short job | alone + the blocking; on several workers twice its work more |
+//! | latency of a short job | the *line*, and its time as an old job |
+//! | wait of an old job | for each old job by main worker and 1 more: its lead over 15 %, and a stay with all young jobs that may follow one |
+//! | the same where short jobs leave room | for each old job and each main worker its lead and a stay, and the work of the young jobs there, over what short jobs leave of the main workers' time |
+//! | wait of a young heavy job | the line, and a short job for each visit in it if short jobs have one slot, since these alternate with young jobs of the board |
+//! | share of heavy jobs while one is old | 15 % of all workers' time; of what main workers give to old jobs, the part by number |
 //!
-//! A job that is old from the beginning counts as one stay.
+//! An old job waits while others catch up in their part of the time, and overshoot by a visit. A
+//! job that is old from the beginning counts as one stay.
 //!
 //! A short job is *settled* if it stays young, and no heavy or middle job was young and no
 //! allowance used up since a time without short jobs. Every worker takes it, or a short job before
@@ -38,8 +39,6 @@
 //! young. Young jobs receive 17 of 20 parts of their time, less a visit at the beginning and the
 //! end. A job of four quanta or more grows old; then all old jobs receive as much as it does, and a
 //! stay more before and behind it.
-//!
-//! A load that breaks a tighter bound's conditions has the looser bound.
 
 use pipeline_exec::policy::shared::{STAND_IN_QUANTA, STAY_QUANTA, YOUNG_QUANTA};
 
@@ -120,12 +119,10 @@ impl Traffic {
         }
     }
 
-    /// Returns four quanta plus the blocking.
     pub(super) fn stay_ns(&self) -> u64 {
         STAY_QUANTA * self.quantum_ns + self.blocking_ns()
     }
 
-    /// Returns the most time that a heavy job receives while young.
     pub(super) fn youth_ns(&self) -> u64 {
         self.stay_ns() + self.quantum_ns
     }
@@ -174,7 +171,6 @@ impl Traffic {
         }
     }
 
-    /// Returns how long workers need for a short job and the work ahead of it.
     pub(super) fn line_ns(&self, workers: usize, stood: &Stood) -> u64 {
         // Reserve workers serve the heaviest job while it is young.
         let workers = if stood.young > 0 {
@@ -198,8 +194,8 @@ impl Traffic {
         ns + (ns / allowance_ns.max(1) + 1) * owed_ns.max(self.visit_ns())
     }
 
-    /// Returns the time of one-slot jobs ahead of a heavy job. They alternate with visits of young
-    /// jobs, which last for the rest of the quantum, and at least a slot.
+    /// One-slot jobs alternate with visits of young jobs, which last for the rest of the quantum,
+    /// and at least a slot.
     pub(super) fn singles_between_ns(&self, workers: usize, stood: &Stood) -> u64 {
         if self.shorts == 0 || self.short_slots != 1 {
             return 0;
@@ -244,7 +240,6 @@ impl Traffic {
         u64::from(self.short_slots) * self.short_slot_ns
     }
 
-    /// Returns whether short jobs are too long to stay young.
     pub(super) fn grow_old(&self) -> bool {
         self.short_work_ns() >= YOUNG_QUANTA * self.quantum_ns
     }

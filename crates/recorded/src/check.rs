@@ -10,10 +10,8 @@
 //! ```
 //!
 //! An event may come next if its change of a word is that word's next, the value it read has been
-//! written, and its task is where its actor could take it. [The order of a run](crate#the-order)
-//! shows that every correct run has such an order, and that any order will do.
-//!
-//! Time is linear in the events; memory is eight bytes a task and four a change, beside the record.
+//! written, and its task is where its actor could take it. [Every correct run has such an
+//! order](crate#the-order), and any order will do. Time is linear in the events.
 
 mod course;
 mod merge;

@@ -7,10 +7,8 @@ use sim::WordName;
 
 use crate::word::Stamped;
 
-/// The log of one party, in its own memory.
-///
-/// It holds back three things, since mostly the next event includes them: spawned tasks, the end of
-/// a task, and a push into the injector.
+/// The log of one party. It holds back spawned tasks, the end of a task and a push into the
+/// injector, since mostly the next event includes them.
 #[derive(Debug)]
 pub struct Log {
     party: u32,

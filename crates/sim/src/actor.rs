@@ -1,11 +1,9 @@
 //! An actor: one thread of control in the simulated world, as a stackful coroutine.
 //!
 //! A worker, producer or closer runs production code unchanged, and suspends inside the port
-//! methods.
-//!
-//! When a run ends early, each unfinished actor is resumed with [`Resume::TearDown`]: the port
-//! method unwinds with a [`Teardown`] payload, caught at the coroutine's root. To core's run loop,
-//! forced unwinding of coroutines would look like a task's panic.
+//! methods. When a run ends early, each unfinished actor is resumed with [`Resume::TearDown`]: the
+//! port method unwinds with a [`Teardown`] payload, caught at the coroutine's root. To core's run
+//! loop, forced unwinding of coroutines would look like a task's panic.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -1,17 +1,16 @@
 //! Virtual time: the cost of each operation.
 //!
-//! Each actor has a clock, which its operations move. Clocks synchronise where one actor's work
-//! must follow another's: a take after the push, a wake after the unpark, a second write of a cache
-//! line after the first. An operation pays its price, and a fetch of its [line](crate::lines) if
-//! another core has touched it since:
+//! Each actor has a clock. Clocks synchronise where one actor's work must follow another's: a take
+//! after the push, a wake after the unpark, a second write of a cache line after the first. An
+//! operation pays its price, and a fetch of its [line](crate::lines) if another core has touched it
+//! since:
 //!
 //! ```text
 //!   actor's clock ──► + the operation ──► + the line, if another core has it ──► + the queue at that line
 //! ```
 //!
 //! With [`Earliest`](crate::StrategyKind::Earliest) this is a discrete-event simulation of a
-//! machine with a core a worker. The default prices are one machine's; `cargo xtask bench predict`
-//! measures them, and the error of predictions.
+//! machine with a core a worker. `cargo xtask bench predict` measures the default prices.
 
 use std::fmt;
 
@@ -131,7 +130,6 @@ costs! {
 }
 
 impl Costs {
-    /// Adds the price of the line if it `comes`.
     pub(crate) fn of(&self, op: Op, value: u64, comes: Option<Touch>) -> u64 {
         let line_ps = match comes {
             None => 0,

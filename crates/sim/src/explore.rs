@@ -4,8 +4,8 @@
 //!   seeds ─► run, run, run … ─► a failure ─► shrink ─► a line, a table, a sentence
 //! ```
 //!
-//! Shrinking calls a test body with smaller settings, so the body must not change its settings, and
-//! must make what its tasks share anew in each call.
+//! Shrinking calls a test body with smaller settings, so the body must not change them, and must
+//! make what its tasks share anew in each call.
 
 use std::env::VarError;
 use std::ops::Range;

@@ -15,10 +15,9 @@
 //! **Equal fingerprints are equal states**, unless hashes collide, by induction over the steps: an
 //! answer is a function of the actor's history, the object's version and the random numbers; a
 //! change is a function of the history and the version. Hence everything through which one actor
-//! learns of another is an object: words, queues, collections, tokens and states of actors,
-//! signals, tickets, remaining producers and faults, and what environment actors share beside the
-//! ports ([`World::meets`]). Clocks stand still. A task's identity is its creator's history, since
-//! its number depends on the order.
+//! learns of another is an object, down to remaining faults and what environment actors share
+//! beside the ports ([`World::meets`]). A task's identity is its creator's history, since its
+//! number depends on the order.
 //!
 //! **Two orders of independent operations have equal fingerprints**: no history or version contains
 //! the order. This is the happens-before caching of Musuvathi and Qadeer ("Partial-order reduction
@@ -26,8 +25,7 @@
 //! returns to its old version.
 //!
 //! The oracles' knowledge is not hashed. It must be a function of the state and of each actor's
-//! operations, not of their interleaving; a test compares the ends reached with and without known
-//! states.
+//! operations, not of their interleaving.
 //!
 //! [`World::meets`]: crate::world::World::meets
 
@@ -240,7 +238,6 @@ impl Fingerprints {
             Op::Access | Op::Await => {}
             // Only in records of runs on threads.
             Op::Leave | Op::HandOver | Op::Refused | Op::GiveUp => {}
-            // Consequences of an operation.
             Op::Awake | Op::Start | Op::End | Op::Panic | Op::HandBack | Op::Keep => {}
         }
     }

@@ -10,8 +10,8 @@
 //!   table: a row an operation, a column an actor
 //! ```
 //!
-//! The picture is a static SVG whose titles are tooltips. The page has no script and loads nothing,
-//! so it can stay beside a bug report. Actors have their own clocks; the table shows the order.
+//! The page has no script and loads nothing, so it can stay beside a bug report. Actors have their
+//! own clocks; the table shows the order.
 
 mod picture;
 mod svg;

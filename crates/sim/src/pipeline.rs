@@ -54,7 +54,7 @@ pub(crate) struct Look;
 pub(crate) type SimBody = JobBody<SimWord, SimPlace<Ledger>>;
 pub(crate) type SimState = JobState<SimWord, SimPlace<Ledger>>;
 
-/// Nanoseconds of virtual time of a slot, by job, stage and slot.
+/// Nanoseconds of a slot, by job, stage and slot.
 pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;
 
 type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimFifo<JobHandle>, SimTable<Arc<SimBody>>>;

@@ -2,16 +2,15 @@
 //!
 //! Both follow from the tasks' time ([`SimCtx::work`](crate::SimCtx::work)) and spawns, so they are
 //! equal for every schedule. The *burdened* span adds to each edge the least cost of waking a
-//! worker for the task, as in Cilkview (He, Leiserson and Leiserson, "The Cilkview scalability
-//! analyzer", SPAA 2010). A greedy scheduler without costs is between the two bounds (Brent;
-//! Graham):
+//! worker, as in Cilkview (He, Leiserson and Leiserson, "The Cilkview scalability analyzer", SPAA
+//! 2010). A greedy scheduler without costs is between two bounds (Brent; Graham):
 //!
 //! ```text
 //!   max(work / P, span)  ≤  makespan  ≤  work / P + span
 //! ```
 //!
-//! The left bound holds for every run. For a scheduler with costs the right bound takes the
-//! burdened span, and the makespan on one worker as the work.
+//! The left bound holds for every run. With costs the right one takes the burdened span, and the
+//! makespan on one worker as the work.
 
 use crate::clock::PS;
 use crate::oracle::TaskId;

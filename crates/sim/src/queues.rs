@@ -30,7 +30,6 @@ impl<T> Hash for Tracked<T> {
 
 pub(crate) struct Queues<T> {
     pub(crate) scheduler: Rc<Scheduler<SimWord>>,
-    /// Pushed at the back, taken from the front.
     pub(crate) injector: RefCell<VecDeque<Tracked<T>>>,
     /// The owner works at the back, thieves take from the front.
     pub(crate) locals: Vec<RefCell<VecDeque<Tracked<T>>>>,

@@ -82,7 +82,6 @@ impl<T: 'static, S: 'static> Run<T, S> {
                 world: Rc::clone(&self.world),
                 worker,
             };
-            // After a failed start no further worker is started.
             self.start_failed |= self.world.borrow_mut().strikes(Fault::FailedStart);
             let starts = !self.start_failed;
             self.add(ActorKind::Worker(worker), move |ports| {

@@ -5,12 +5,10 @@
 //! [`crate::fingerprint`] what makes two states equal.
 //!
 //! To have an end, these runs have no time: no operation takes any, no actor pauses, no park times
-//! out. That excludes the policy's decisions by time: which tasks are short, which jobs are late,
-//! how long a worker stays in one.
+//! out. That excludes the policy's decisions by time.
 //!
 //! A bound limits the preemptions of a run (Musuvathi and Qadeer, "Iterative context bounding for
-//! systematic testing of multithreaded programs", PLDI 2007). Two or three find most bugs, and
-//! close where all runs are too many.
+//! systematic testing of multithreaded programs", PLDI 2007). Two or three find most bugs.
 
 pub(crate) mod configurations;
 mod depth_first;

@@ -115,7 +115,6 @@ const ROUNDS: u64 = 3;
 
 const STEPS: &str = "steps";
 
-/// Steps of an undisturbed producer of a few tasks, at most.
 const UNDISTURBED: usize = 1_024;
 
 /// Steps at which a run counts as endless while an endless one is shrunk.
@@ -180,8 +179,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
                     ..smallest.line
                 };
                 self.tried += 1;
-                // The last run keeps all operations and has its own limit: if it ends then, it was
-                // only long.
+                // With its own limit an endless run may end: then it was only long.
                 if let (_, Err(mut shrunk)) = self.subject.run(&line, true)
                     && shrunk.oracle == self.oracle
                 {

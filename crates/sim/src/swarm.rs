@@ -132,7 +132,6 @@ impl Swarm {
     }
 }
 
-/// A draw of its own leaves the loads that do not grow unchanged.
 fn grow_some(seed: u64, mut scenario: Scenario) -> Scenario {
     let mut dice = Dice::new(seed ^ GROW);
     if let Load::Jobs(jobs) = &mut scenario.load
@@ -143,10 +142,10 @@ fn grow_some(seed: u64, mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// Separates the draw of growing jobs from the others.
+/// Separates this draw, so that the other loads stay as they are.
 const GROW: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// Separates the draw of a scenario from that of its schedule.
+/// Separates this draw from the schedule's.
 const DRAW: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl SwarmReport {

@@ -66,7 +66,6 @@ pub(crate) struct World {
     panics_allowed: bool,
     panics: Vec<String>,
     violation: Option<Violation>,
-    /// An oracle that is ignored, to see which other fails the run.
     silenced: Option<Oracle>,
     cut: bool,
     tearing_down: bool,

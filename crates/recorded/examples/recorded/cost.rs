@@ -13,7 +13,6 @@ use crate::load::{Task, burn, run};
 /// Nanoseconds of a task.
 const LENGTHS: [u32; 4] = [20, 200, 1_000, 10_000];
 
-/// The time of all tasks of one measurement.
 const WORK: Duration = Duration::from_millis(25);
 
 const ROUNDS: usize = 15;

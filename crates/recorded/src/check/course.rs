@@ -151,7 +151,6 @@ impl Course {
         }
     }
 
-    /// All events are placed; `state` is the state word.
     pub(super) fn end(&mut self, state: u32) -> Result<(), Violation> {
         if let Some(worker) = (0..self.workers).find(|&worker| !self.actors[worker].left) {
             return Err(record_violation(format!("worker {worker} has never left")));

@@ -126,7 +126,7 @@ fn a_change_that_nobody_made_is_rejected_by_what_waits_for_it() {
     // A change to the same value leaves no trace.
     let is_change = |event: &Event| matches!(event, Event::Changed { .. }) && !is_told_by_others(event);
     let changes = all(&record, is_change);
-    // Either a waiting event or a counting oracle notices it first, depending on the run.
+    // Which oracle notices it first depends on the run.
     let is_waited_for = |&(actor, at): &(usize, usize)| {
         let rejection = rejected(&tampered(&record, actor, |events| {
             events.remove(at);
@@ -143,9 +143,8 @@ fn is_take(event: &Event) -> bool {
     )
 }
 
-/// The run is still valid without such an event: a look, wake or awakening; an end that the next
-/// start or hand-over implies; the source of a stolen task, since a theft may have moved it; the
-/// emptying of an empty slot.
+/// The run is still valid without such an event: a look, a wake, an end that the next start or
+/// hand-over implies, the source of a stolen task.
 fn is_told_by_others(event: &Event) -> bool {
     match event {
         Event::InjectorEmpty | Event::Unparked { .. } | Event::Parked | Event::Awoke => true,

@@ -438,7 +438,6 @@ impl fmt::Display for Shrinkings {
 }
 
 impl Shrinkings {
-    /// Of two in the middle, the larger.
     fn median(&self, figure: impl Fn(&Shrinking) -> u64) -> u64 {
         let mut figures: Vec<u64> = self.0.iter().map(figure).collect();
         figures.sort_unstable();

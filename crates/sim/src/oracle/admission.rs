@@ -1,14 +1,12 @@
 //! Admission: jobs stay within the capacity, and a refusal has a reason.
 //!
-//! A job holds a place in the table from submission to end. Here the table has more places than the
-//! capacity, to make an excess visible. The oracle counts submissions under way and jobs whose end
-//! was not reported: never fewer than the policy, which frees a place before it reports the end. A
-//! run fails when
+//! A job holds a place in the table from submission to end. The oracle counts submissions under way
+//! and jobs whose end was not reported: never fewer than the policy. A run fails when
 //!
-//! - the table holds more jobs than the capacity;
+//! - the table, which has places to spare, holds more jobs than the capacity;
 //! - a job is refused as full although that count was below the capacity throughout its submission;
 //! - a job is refused as closed before a close or shutdown began, or accepted by a submission that
-//! began after the gate closed;
+//!   began after the gate closed;
 //! - an actor claims in a search that began after a shutdown.
 
 use std::collections::BTreeSet;

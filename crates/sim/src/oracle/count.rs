@@ -142,8 +142,7 @@ impl CountOracle {
 }
 
 fn held_max(config: &ExecutorConfig) -> i64 {
-    // Two blocks, the count of the task just ended, and the counts of private tasks taken since the
-    // last tick.
+    // Two blocks, the task just ended, and private tasks taken since the last tick.
     2 * config.tuning.credit_block as i64 + 1 + config.tuning.private_tasks as i64
 }
 

@@ -91,9 +91,8 @@ impl DemandOracle {
 }
 
 fn operations_max(config: &ExecutorConfig) -> u32 {
-    // A tick that finds something public sets the distance to the next: the wake threshold for
-    // sleepers, a few operations for searchers. That distance holds as many pops, as many pushes
-    // that make up for them, and as many more pushes. The next tick shares.
+    // The distance between two ticks holds as many pops, as many pushes that make up for them, and
+    // as many more pushes.
     3 * config.tuning.wake_threshold.max(SEARCH_TICK_MAX)
 }
 

@@ -1,19 +1,15 @@
 //! Jobs: each slot is claimed and run once, the board shows claimable jobs, each job ends once.
 //!
-//! The oracle follows the policy's events, the board's operations and the words. It fails a run for
+//! The oracle fails a run for
 //!
 //! - a slot claimed twice, run twice, run unclaimed, or never run in a completed job;
 //! - a slot that runs although its job was closed at the boundary before, or is abandoned in an
-//!   open
-//! job;
+//!   open job;
 //! - a stage that starts twice or before its predecessors end, or ends before its slots have run;
 //! - a job removed from the board while a slot is claimable throughout, or by an actor that does
-//!   not
-//! reconcile it;
+//!   not reconcile it;
 //! - an unclaimed job that is not on the board when its submission returns;
-//! - a claim after a search for the heaviest job, although a job before it in that order was
-//!   available
-//! throughout; if the allowance for young jobs is used up, only old ones count;
+//! - a claim after a search for the heaviest job that passes over a job available throughout;
 //! - a job that ends twice, or never.
 
 mod board;
@@ -117,7 +113,6 @@ impl JobOracle {
                 worker,
                 role: _,
             } => {
-                // The claim must be recorded in any case.
                 let picked = self.compare_pick(hub, job, worker, actor);
                 if !self.grows(job) {
                     self.claimed(job, stage, first, slots)?;
@@ -296,7 +291,6 @@ impl JobOracle {
                 format!("had slots of stage {stage} claimed after its end"),
             ));
         }
-        // A stage is announced before its slots can be claimed, or in the same step.
         let Some(row) = record.stages.get_mut(stage).and_then(|row| row.slots.as_mut()) else {
             return Err(claims(
                 job,

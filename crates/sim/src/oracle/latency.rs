@@ -1,7 +1,6 @@
 //! Times of jobs in virtual time: to their end, between services, from a cancel to the end.
 //!
-//! From the beginning and end of each slot by its actor's clock, and not from the policy's figures,
-//! the oracle has
+//! The oracle follows the beginning and end of each slot by its actor's clock, and knows
 //!
 //! - the *latency* of a job from its due time, late submission included;
 //! - the *wait* of a job: the longest time with claimable slots and no worker in one;
@@ -9,8 +8,7 @@
 //! - the time from a *cancel* until the job ended;
 //! - the short jobs *ahead* of a job: those in flight at its submission.
 //!
-//! The policy says whether a job is young and when an allowance is used up. The bounds are the
-//! [scenario's](crate::Traffic).
+//! The bounds are the [scenario's](crate::Traffic).
 
 use std::collections::{HashMap, HashSet};
 

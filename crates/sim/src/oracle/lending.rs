@@ -6,12 +6,11 @@
 //! - a lent thread claims in another job or under a worker's number, or a worker as a lent thread;
 //! - two lent threads both claim slots of a job;
 //! - all threads lent to a job sleep unwoken, no actor is inside the job, and something is
-//!   claimable:
-//! the actor that made it claimable, or made room, must wake before it leaves;
+//!   claimable;
 //! - the only thread lent to a job sleeps though something was claimable since before it
 //!   registered.
 //!
-//! A worker whose slot waits for a nested job is lent to that job. The innermost job counts.
+//! A worker whose slot waits for a nested job is lent to that job.
 
 use pipeline_exec::{Role, policy::JobHandle};
 
@@ -68,7 +67,6 @@ impl LendOracle {
         lent.map(|lent| lent.job)
     }
 
-    /// `actor` stays inside the outer job.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         let outer = self.inside.get_mut(actor).and_then(Option::take);
         self.nested.push((actor, outer));

@@ -1,6 +1,6 @@
 //! Queue ends: which actor takes the newest task, and which the oldest.
 //!
-//! The oracle mirrors each queue as a list of task numbers, into which tasks go at the back:
+//! The oracle mirrors each queue as a list, into which tasks go at the back:
 //!
 //! | queue | out |
 //! |---|---|

@@ -1,10 +1,9 @@
 //! A main worker takes the job that has received the least service.
 //!
-//! A job starts with no service and each visit adds to it, so a new job waits for a visit or two.
 //! When a search begins, the oracle notes the tag of each open job. A claim fails the run if
 //! another job preceded the claimed one then, still does, and was available throughout; a tag only
 //! grows, so that job preceded it at every moment. A search that begins among old jobs is compared
-//! with those; the [turn oracle](super::TurnOracle) judges whether it may begin there.
+//! with those.
 //!
 //! Each visit to a young job must add to the job's service. An old job's figure may stay: no job
 //! gets ahead by more than a quantum.

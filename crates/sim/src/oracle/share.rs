@@ -1,12 +1,10 @@
 //! Old jobs get their share: while one waits, young jobs get at most 17 of 20 parts of a worker's
 //! time.
 //!
-//! The oracle keeps an account for each worker from its readings of the clock and its visits. A
-//! young visit while an old job is available adds three times its length to the debt; an old visit
-//! pays seventeen times its length. The allowed debt is that of ten quanta of young visits. A
-//! worker beyond it that enters a young job, although an old one is available throughout, fails the
-//! run. The policy charges whenever the oracle does: an old job waits while its key is on the
-//! board.
+//! A young visit of a worker while an old job is available adds three times its length to the
+//! worker's debt; an old visit pays seventeen times its length. The allowed debt is that of ten
+//! quanta of young visits. A worker beyond it that enters a young job, although an old one is
+//! available throughout, fails the run. The policy charges whenever the oracle does.
 
 use pipeline_exec::policy::JobHandle;
 
@@ -63,7 +61,6 @@ impl ShareOracle {
         }
     }
 
-    /// A nested job is part of the outer slot.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         if let Some(account) = self.workers.get(actor) {
             self.nested.push((actor, account.clone()));

@@ -1,15 +1,14 @@
 //! Spare threads stand in for young work while every worker is in a long turn.
 //!
-//! By its own books of the turns of workers and spare threads, the oracle fails a run when
+//! By its own books of the turns, the oracle fails a run when
 //!
 //! - a spare thread enters a job although, throughout its search, a worker was idle or in a turn of
-//! less than two quanta by the spare thread's clock, or another spare thread was;
+//!   less than two quanta by the spare thread's clock, or another spare thread was;
 //! - it enters a job that it has not found young, under another's number, or claims again after its
-//! quantum;
+//!   quantum;
 //! - two spare threads watch, or one is told to while another watches;
 //! - all workers and awake spare threads are in slots, no environment actor is in a call, a young
-//!   job
-//! is available and a spare thread is parked, but none watches or has been told to.
+//!   job is available and a spare thread is parked, but none watches or has been told to.
 //!
 //! An actor stores a turn's beginning a moment after it reads its clock: in between, both are
 //! possible.
@@ -184,7 +183,6 @@ impl StandInOracle {
         }
     }
 
-    /// If `actor` claimed nothing, a spare thread's search continues.
     pub(crate) fn left(&mut self, actor: usize, has_claimed: bool) {
         self.goes_on(actor);
         if let Some(spare) = self.spare_of(actor) {
@@ -288,8 +286,8 @@ impl StandInOracle {
         }
     }
 
-    /// Whether a spare thread is parked untold while all others are in slots. `calls` counts
-    /// environment actors in a call, awake spare threads included.
+    /// Whether a spare thread is parked untold while all others are in slots. `calls` includes
+    /// awake spare threads.
     pub(crate) fn is_unwatched(&self, calls: usize) -> bool {
         let (workers, spares) = self.turns.split_at(self.workers.min(self.turns.len()));
         let mut awake = 0;

@@ -2,13 +2,12 @@
 //!
 //! A *look* has a quantum from its first reading of the clock. A young visit lasts until that is
 //! over, and so does an old visit once the allowance for young jobs is used up. Any other old visit
-//! is a *stay*: four quanta from the worker's last reading before it, unless a young job arrives.
-//! The run fails if, at a boundary, a worker
+//! is a *stay*: four quanta from the last reading before it, unless a young job arrives. The run
+//! fails if, at a boundary, a worker
 //!
 //! - continues after it read its clock past the end of the visit;
 //! - continues in a stay, although a young job was available since before that reading, and has
-//!   arrived
-//! since the worker last looked at the board;
+//!   arrived since the worker last looked at the board;
 //! - leaves a stay early, although it could claim more and no young job has arrived.
 //!
 //! A job that grows old while a worker enters it counts as either.
@@ -160,8 +159,7 @@ impl StayOracle {
         });
     }
 
-    /// `waits` returns a young job that was available at the boundary of the last reading, and
-    /// arrived since `worker` looked at the board.
+    /// `waits` returns a young job that should have ended the stay.
     pub(crate) fn claimed(
         &mut self,
         worker: usize,

@@ -1,15 +1,14 @@
 //! Tasks of growing jobs: a turn has a reason and one worker, and each task is dropped once, in
 //! time.
 //!
-//! The policy's events come in the step that changes the job's table. The oracle fails a run for
+//! The oracle fails a run for
 //!
 //! - a task with the number of another task of its job;
 //! - a claimed turn of a task that was not spawned, did not return `Again` and was not woken since
-//!   it
-//! parked, or that is over or another worker's;
+//!   it parked, or that is over or another worker's;
 //! - a turn of a task that was cancelled before the claim;
 //! - a task dropped twice, by another actor than its own, or in an open job while neither done nor
-//! cancelled;
+//!   cancelled;
 //! - a job that ends before all its tasks were dropped, or changes its tasks afterwards.
 //!
 //! A woken task without a turn ends in an [`Oracle::Deadlock`].

@@ -4,16 +4,13 @@
 //! The oracle judges
 //!
 //! - role: a main worker claims as main, a reserve worker as reserve. A single worker has both
-//!   roles: a
-//! reserve turn after at most six main ones and never two in a row, separately for turns with a
-//! used-up allowance and others;
+//!   roles: a reserve turn after at most six main ones and never two in a row;
 //! - order: a main claim follows a search of the served jobs or a look at the one-slot jobs. A
-//!   reserve
-//! claim follows a search of the heaviest jobs; then it may also follow a search of the young jobs,
-//! to a young job, or a look at the one-slot jobs, if nothing is heavy or the allowance for young
-//! jobs is not used up;
+//!   reserve claim follows a search of the heaviest jobs; then it may also follow a search of the
+//!   young jobs, or a look at the one-slot jobs, if nothing is heavy or the allowance for young
+//!   jobs is not used up;
 //! - quantum: a worker makes no visit once it read the clock past the quantum, unless the board had
-//! nothing open.
+//!   nothing open.
 
 use executor_core::nanos;
 use pipeline_exec::Role;
@@ -92,7 +89,6 @@ impl TurnOracle {
         }
     }
 
-    /// The slots of a nested job run outside the turns of `actor`.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         let unending = Turn {
             until_ns: Some(u64::MAX),

@@ -141,7 +141,6 @@ impl Picture {
         match event.op {
             Op::Start => open.task = begin(event.object.to_string()),
             Op::End | Op::Panic => {
-                // A task that started before the first of these operations has no bar.
                 self.tasks
                     .extend(open.task.take().map(|bar| bar.until(spot.at_ns)));
             }
@@ -224,7 +223,6 @@ fn depths(changes: impl Iterator<Item = (u64, i64)>) -> Vec<(u64, usize)> {
             moments.push((at_ns, false));
         }
         for _ in 0..(-change).max(0) {
-            // Arrivals before the first of these operations are unknown.
             if let Some(came_ns) = inside.pop_front() {
                 moments.push((at_ns.max(came_ns), true));
             }

@@ -5,18 +5,15 @@ use std::fmt;
 use super::picture::{Arrow, Bar, Curve, Mark, Picture};
 use super::{Escaped, Thousands};
 
-/// Pixels of the names' column; the right margin and the axis follow.
+/// In pixels, like the constants below: the names' column; right margin and axis.
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 28.0;
-/// Pixels of a lane, and of its bar.
 const LANE: f64 = 34.0;
 const BAR: f64 = 18.0;
-/// Pixels of a curve's strip.
 const STRIP: f64 = 56.0;
-/// Pixels of the narrowest bar.
 const SLIVER: f64 = 1.5;
-/// Pixels of the time axis. Long runs scroll.
+/// The time axis. Long runs scroll.
 const WIDTH: std::ops::RangeInclusive<f64> = 1_180.0..=8_000.0;
 
 pub(super) struct Svg<'a> {

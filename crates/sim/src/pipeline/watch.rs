@@ -435,7 +435,6 @@ impl Hub {
             (Came::Own, Role::Main) => {
                 let jobs = self.oracle.borrow();
                 let received = |other: JobHandle, since: u64| {
-                    // A job whose key changes meanwhile has no definite place.
                     let stood = jobs.has_stood_since(other, since) && jobs.has_stood_since(job, since);
                     let open = jobs.is_open_to_all_since(other, since) && self.is_claimable(other);
                     if stood && open { self.tag(other) } else { None }

@@ -81,7 +81,7 @@ impl Default for Jobs {
     }
 }
 
-/// Separates the draw of the jobs from that of the schedule.
+/// Separates this draw from the schedule's.
 const PLAN: u64 = 0xd1b5_4a32_d192_ed03;
 
 impl Jobs {

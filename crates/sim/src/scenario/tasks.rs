@@ -177,7 +177,6 @@ impl Tasks {
             },
             Shape::Burst | Shape::Publish | Shape::Meeting => Work::Row {
                 left: ROW,
-                // Only meetings use it, and they have fewer roots than workers.
                 root: root as u16,
             },
         };
@@ -242,7 +241,6 @@ enum Work {
 
 type Cx<'y> = SimCtx<'y, Work, u64>;
 
-/// The scratch value counts tasks that ended.
 struct Runner {
     tasks: Tasks,
     met: RefCell<Vec<bool>>,

@@ -126,7 +126,7 @@ traffic! {
     long_slot_ns: u64 = 0,
 }
 
-/// Separates the draw of the traffic from that of the schedule.
+/// Separates this draw from the schedule's.
 const PLAN: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 
 /// Bounds the time of an operation over that of its slot, so that [`Traffic::middles`] outlast the

@@ -1,8 +1,7 @@
 //! Delay-bounded scheduling: each actor goes until it must wait, except at a few random moments.
 //!
 //! Emmi, Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011. Without delays the actors go
-//! in order of their numbers. A delay passes the due actor's turn to the next; `delays` of them
-//! fall at random among `steps` expected steps.
+//! in order of their numbers; a delay passes the due actor's turn to the next.
 //!
 //! An actor that goes alone for twice the expected steps loses its turn as well, as it may wait in
 //! a loop. After 32 times as many steps in all, the actors go round-robin.

@@ -2,8 +2,7 @@
 //!
 //! On other code than the recording's, or in a smaller scenario, a choice may not be open: then the
 //! rest of its segment is left out, and a number is reduced to its new bound. After the list each
-//! actor goes until it must wait, but only for a bounded number of steps, since it may wait in a
-//! loop. Later random numbers are 0.
+//! actor goes until it must wait, for a bounded number of steps; random numbers are 0.
 
 use std::vec;
 

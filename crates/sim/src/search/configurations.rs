@@ -1,9 +1,8 @@
 //! The configurations that are closed exhaustively.
 //!
 //! They contain all races of the protocols between two workers, a producer and the owner. Their
-//! settings maximise operations a task: credits of one, no spins, one random victim per search
-//! before all others. With one worker all runs are made. With two, a single task has more than 10⁷
-//! states; at most two preemptions close for three tasks.
+//! settings maximise operations a task. With one worker all runs are made. With two, a single task
+//! has more than 10⁷ states; at most two preemptions close for three tasks.
 
 use super::Search;
 use crate::scenario::Scenario;

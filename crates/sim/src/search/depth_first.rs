@@ -4,16 +4,14 @@
 //! branch, and takes the first branch of every new fork. Three reductions keep the tree small
 //! without losing a state that leads to something new:
 //!
-//! - **Known states.** A run that reaches a [known state](crate::fingerprint) stops there.
+//! - **Known states.** A run that reaches a [known state](crate::fingerprint) stops there. It is
+//!   completed round-robin, which takes fewer steps than unwinding its actors.
 //! - **Own steps.** An actor's next step that touches nothing shared is taken at once and no other
-//!   is
-//! tried: its result does not depend on when it is taken. An earlier actor with the same history
-//! shows it.
+//!   is tried. An earlier actor with the same history shows it.
 //! - **Sleep sets** (Godefroid, "Partial-order methods for the verification of concurrent systems",
-//! 1996). Once everything after an actor's step was searched, that actor sleeps in the sibling
-//! branches until another step touches what its step would touch. Every state is still found,
-//! though not every run. A state is stored with its sleeping actors; an actor that is awake when
-//! the state is found again goes then.
+//!   1996). Once everything after an actor's step was searched, that actor sleeps in the sibling
+//!   branches until another step touches what its step would touch. A state is stored with its
+//!   sleeping actors; an actor that is awake when the state is found again goes then.
 //!
 //! With a bound of preemptions sleep sets are off: the order they leave out may have fewer
 //! preemptions. A state is then known only with the same current actor and at least as many
@@ -21,8 +19,6 @@
 //!
 //! An actor in a loop ([`Fingerprints::is_stuck`]) is not picked until something changes, unless
 //! all are in one.
-//!
-//! A stopped run is completed round-robin, which takes fewer steps than unwinding its actors.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;

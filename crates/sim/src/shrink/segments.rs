@@ -70,7 +70,6 @@ impl<'s, 'a, S: Subject> Segments<'s, 'a, S> {
         }
     }
 
-    /// From half of the segments down to one.
     fn take_out(&mut self) {
         let mut chunk = self.segments().len();
         while chunk > 0 {

@@ -3,7 +3,7 @@
 use crate::scenario::{Load, Scenario};
 use crate::scheduler::Dice;
 
-/// Separates the draw of spare threads from that of the load.
+/// Separates this draw from the load's.
 const DRAW: u64 = 0x1405_7b7e_f767_814f;
 
 /// Quanta of a long slot.

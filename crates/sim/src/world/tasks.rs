@@ -209,7 +209,6 @@ impl World {
         }
     }
 
-    /// The hook's panic drops `task` before it starts.
     pub(crate) fn dropped(&mut self, worker: usize, task: TaskId) {
         self.reached(worker, task);
         self.did(worker, Op::Panic, Object::Task(task), task);
@@ -282,7 +281,6 @@ impl World {
         }
     }
 
-    /// The private task was kept or taken.
     #[inline]
     fn beside_idle_workers(&mut self, worker: usize) {
         if !self.oracles.demand.has_idle_workers(worker) {

@@ -12,8 +12,7 @@ pub(crate) fn sleepy(workers: usize) -> ExecutorConfig {
     })
 }
 
-/// Runs `set_up`, whose tasks spawn nothing, under many schedules. No oracle may fail a run, and
-/// `happened` must hold in at least one.
+/// No oracle may fail a run, and `happened` must hold in at least one.
 pub(crate) fn explore(
     set_up: impl Fn(Simulation) -> Simulation,
     tasks: u32,
@@ -22,7 +21,7 @@ pub(crate) fn explore(
     explore_with_children(set_up, tasks, 0, happened);
 }
 
-/// The same, but the first task spawns `children` others.
+/// The first task spawns `children` others.
 pub(crate) fn explore_with_children(
     set_up: impl Fn(Simulation) -> Simulation,
     tasks: u32,

@@ -13,8 +13,7 @@ const WORKERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 const MS: u64 = 1_000_000;
 
-/// Nanoseconds until eight heavy jobs submitted together were each served; until then they precede
-/// a later short one.
+/// Nanoseconds until eight heavy jobs submitted together are no longer young.
 const SETTLED_NS: u64 = 100 * MS;
 
 /// Nanoseconds that waking, claiming and accounting may add.
@@ -64,8 +63,6 @@ fn alone_and_beside(alone: &Traffic, beside: &Traffic, workers: usize) -> (Figur
     (alone_figures, figures)
 }
 
-/// Beside eight clients with heavy slots of `slot_ns`, the 99th percentile of short jobs of `slots`
-/// slots is at most one such slot above that alone, and none takes longer than a settled job.
 fn takes_a_slot_more(slots: u32, slot_ns: u64) {
     for workers in WORKERS {
         let alone = short_jobs(workers, slots);

@@ -41,7 +41,6 @@ fn what_is_not_needed_is_left_out() {
     let failure = large().explore(0..1_000, no_meeting).expect_err("they meet");
     assert_eq!(failure.oracle, Oracle::TaskPanic);
     let line = failure.course.line.to_string();
-    // One worker meets both; further producers and waiters are not needed.
     assert!(
         line.starts_with("windlass-sim 1 scenario=own,workers=1,tries=1,spin=0 "),
         "{line}"
@@ -50,7 +49,6 @@ fn what_is_not_needed_is_left_out() {
     assert!(found.line.to_string().contains("workers=5"), "{failure}");
     let (steps, switches) = failure.course.size();
     assert!(steps < found.steps && switches <= 3, "{failure}");
-    // The run is complete from its first step.
     assert!(
         failure.course.is_complete && failure.course.events[0].step < 3,
         "{failure}"

@@ -1,9 +1,9 @@
 //! Examples to follow by hand: which worker takes which step of which job, round by round.
 //!
 //! Operations take no time and a step takes one round, a millisecond, which is four quanta. So a
-//! job is young until it has had a step, and a worker looks at the board after each step. Unless
-//! said otherwise, jobs are old from the beginning. All jobs are on the board before the first
-//! worker has woken. They are A to D by weight, A the heaviest, submitted lightest first.
+//! worker looks at the board after each step. Unless said otherwise, jobs are old from the
+//! beginning. They are A to D by weight, A the heaviest, submitted lightest first, before the first
+//! worker has woken.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -86,7 +86,6 @@ fn old(job: JobSpec) -> JobSpec {
     }
 }
 
-/// The steps of each round of a single job's run, by any worker.
 fn steps_by_round(workers: usize, steps: usize) -> Vec<String> {
     let rounds = rounds(workers, &[job("A", None, steps)]);
     let sorted = |(main, reserve): &Round| {

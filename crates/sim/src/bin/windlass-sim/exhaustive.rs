@@ -201,7 +201,6 @@ fn show_progress(name: &str, report: &SearchReport) {
 fn clear_progress() {
     let mut stderr = std::io::stderr();
     if stderr.is_terminal() {
-        // As above.
         let _ = write!(stderr, "\r\x1b[K");
     }
 }

@@ -93,9 +93,8 @@ impl JobOracle {
     }
 
     /// A job that satisfies `may_be_gone_into`, has stood on the board since before `boundary`, and
-    /// arrived since a worker `looked` there: its submission, which put it there, returned by
-    /// `boundary`, or an arrival was counted since. A worker that puts it there counts its arrival
-    /// later.
+    /// arrived since a worker `looked` there: its submission returned by `boundary`, or an arrival
+    /// was counted since.
     pub(crate) fn awaited_young(
         &self,
         boundary: Moment,
@@ -145,7 +144,6 @@ impl JobOracle {
             return Ok(());
         }
         self.find_mut(job)?.admitted = Some((step, actor));
-        // The actor that took a one-slot job out of its queue is about to claim it.
         let appended = self.find(job)?.appended;
         let body = hub.peek(job);
         let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));

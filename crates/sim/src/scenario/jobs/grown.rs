@@ -7,9 +7,8 @@
 //! ```
 //!
 //! A turn does a few steps and returns `Again`, or `Parked` after leaving its waker with a full or
-//! empty channel, or with the [`Environment`], which wakes late. The tasks also wake for nothing,
-//! add and cancel tasks, run nested jobs, fail and panic. A dropped task closes its ends of
-//! channels and wakes its neighbours. The tasks check that a channel is in order, and that a
+//! empty channel, or with the [`Environment`]. The tasks also wake for nothing, add and cancel
+//! tasks, run nested jobs, fail and panic. They check that a channel is in order, and that a
 //! completed job has passed on every number made.
 
 mod environment;
@@ -141,7 +140,6 @@ impl GrownPlan {
 }
 
 impl TaskPlan {
-    /// `depth`: tasks that added each other before this one, from an initial one on.
     fn draw(dice: &mut Dice, plan: &Plan, jobs: &Jobs, depth: usize) -> Self {
         let turns = dice.below(5);
         Self {

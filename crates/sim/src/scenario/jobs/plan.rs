@@ -100,7 +100,6 @@ impl Plan {
             let added = self.stage(dice, job, stage, jobs);
             let id = match shape {
                 Shape::Chain => graph.then(added),
-                // The second and the third are parallel, and the next waits for both.
                 Shape::Fan if stage == 1 || stage == 2 => graph.after(&ids[..1], added),
                 Shape::Fan => graph.then(added),
                 Shape::Any => {
@@ -235,7 +234,7 @@ impl Stage for PlannedStage {
             self.complain(Oracle::Claims, format!("slot {slot} runs after `finish`"));
         }
         let ran = self.behave(self.slots[slot], cx);
-        // Counted after its behaviour, so that an early `finish` finds it missing.
+        // So that an early `finish` finds it missing.
         if Self::count(&self.runs[slot]) > 0 {
             self.complain(Oracle::Claims, format!("slot {slot} ran twice"));
         }

@@ -3,8 +3,7 @@
 //! Each of these includes the time of scheduling:
 //!
 //! - *blocking*: a slot, after which a worker in an old job looks at the board;
-//! - *visit*: a quantum and a slot, the most in a young job, or in an old one on a used-up
-//!   allowance;
+//! - *visit*: a quantum and a slot, the most in a young job;
 //! - *stay*: four quanta and a slot, the most in an old job;
 //! - *youth*: a stay and a quantum; a job is young for four quanta, and charged at the end of a
 //!   visit.
@@ -16,7 +15,7 @@
 //! | latency of a short job | the *line*, and its time as an old job |
 //! | wait of an old job | for each old job by main worker and 1 more: its lead over 15 %, and a stay with all young jobs that may follow one |
 //! | the same where short jobs leave room | for each old job and each main worker its lead and a stay, and the work of the young jobs there, over what short jobs leave of the main workers' time |
-//! | wait of a young heavy job | the line, and a short job for each visit in it if short jobs have one slot, since these alternate with young jobs of the board |
+//! | wait of a young heavy job | the line, and a short job for each visit in it if short jobs have one slot |
 //! | share of heavy jobs while one is old | 15 % of all workers' time; of what main workers give to old jobs, the part by number |
 //!
 //! An old job waits while others catch up in their part of the time, and overshoot by a visit. A
@@ -24,21 +23,15 @@
 //!
 //! A short job is *settled* if it stays young, and no heavy or middle job was young and no
 //! allowance used up since a time without short jobs. Every worker takes it, or a short job before
-//! it, at its next boundary, so each worker loses only the blocking. Let `V` be the rest, alone, of
-//! the work of the short jobs before it:
-//!
-//! ```text
-//!   one worker       short jobs run in order, so each ends later than alone by the blocking
-//!   several workers  one begins with it after   blocking + V / workers
-//!                    alone that takes           V / workers - work at least, or V is less than workers * work
-//!                    and one is enough for its  work
-//! ```
+//! it, at its next boundary, so each worker loses only the blocking. Let `V` be the rest of the
+//! work of the short jobs before it. On several workers one begins with it after blocking + `V` /
+//! workers; alone that takes `V` / workers − work at least, or `V` is less than workers · work.
 //!
 //! Other short jobs stand in *line* behind the work of the short jobs in flight and the youth of
-//! the young heavy jobs. All workers serve the line, or only the main ones while a heavy job is
-//! young. Young jobs receive 17 of 20 parts of their time, less a visit at the beginning and the
-//! end. A job of four quanta or more grows old; then all old jobs receive as much as it does, and a
-//! stay more before and behind it.
+//! the young heavy jobs. Only the main workers serve the line while a heavy job is young. Young
+//! jobs receive 17 of 20 parts of the time, less a visit at the beginning and the end. A job of
+//! four quanta or more grows old; then all old jobs receive as much as it does, and a stay more
+//! before and behind it.
 
 use pipeline_exec::policy::shared::{STAND_IN_QUANTA, STAY_QUANTA, YOUNG_QUANTA};
 
@@ -130,7 +123,6 @@ impl Traffic {
     /// Returns the longest wait of one of `jobs` old jobs, whatever short jobs do.
     pub(super) fn old_wait_ns(&self, workers: usize, jobs: u64, lead_ns: u64) -> u64 {
         let of_old = |ns: u64| ns * PARTS / OLD_PARTS;
-        // After an undisturbed stay, young jobs take the full allowance, then a visit.
         let and_young = self.stay_ns() + ALLOWANCE_QUANTA * self.quantum_ns + self.visit_ns();
         let each_ns = of_old(lead_ns) + and_young.min(of_old(self.stay_ns()));
         self.in_reserve_turns(workers, (jobs.div_ceil(self.main(workers)) + 1) * each_ns)
@@ -172,7 +164,6 @@ impl Traffic {
     }
 
     pub(super) fn line_ns(&self, workers: usize, stood: &Stood) -> u64 {
-        // Reserve workers serve the heaviest job while it is young.
         let workers = if stood.young > 0 {
             self.main(workers)
         } else {

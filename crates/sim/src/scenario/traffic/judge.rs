@@ -277,7 +277,6 @@ mod tests {
             short_every_ns: 2 * MS,
             ..traffic
         };
-        // Alone it takes half a millisecond on two workers.
         let verdict = |ns, settled| {
             let stood = Stood { settled, ..stood(ns) };
             judged(&traffic, &busy(), &short(stood))

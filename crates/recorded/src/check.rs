@@ -42,7 +42,7 @@ pub struct Checked {
     pub actors: Vec<String>,
 }
 
-/// A rejected record: an oracle found a violation, or an event has no place in any order.
+/// Why a record was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rejection {
@@ -50,7 +50,7 @@ pub struct Rejection {
     pub oracle: Oracle,
     /// The number of the actor whose event it was.
     pub actor: usize,
-    /// The number of the event among that actor's, from 0.
+    /// The event's number among that actor's.
     pub event: u64,
     /// What was wrong, or expected.
     pub message: String,

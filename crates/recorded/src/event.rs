@@ -17,7 +17,6 @@ use sim::WordName;
 
 use crate::word::{code, of_code};
 
-/// Bits of a party's number in a [`TaskId`].
 const PARTY_BITS: u32 = 12;
 
 /// The most parties that a record can have.

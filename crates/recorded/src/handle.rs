@@ -12,7 +12,7 @@ use crate::ports::{Numbered, Recorded};
 use crate::recording::{Run, SharedWords};
 use crate::word::{Versioned, VersionedWord};
 
-/// Hands tasks to a recorded run. It is one party; a clone is another one.
+/// One party that hands tasks to a recorded run; a clone is another one.
 pub struct RecordedHandle<'r, T> {
     run: &'r Run<T>,
     /// Taken by the drop.

@@ -46,7 +46,6 @@ impl Recording {
 pub(crate) struct Run<T> {
     pub(crate) shared: Arc<SharedWords<T>>,
     pub(crate) recording: Recording,
-    /// Logs of parties outside that are done.
     pub(crate) logs: Mutex<Vec<Log>>,
     pub(crate) parties: AtomicUsize,
 }

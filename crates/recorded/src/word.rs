@@ -129,7 +129,6 @@ impl<M: Memory> Versioned<M> {
             }
             match self.exchange(word, whole, new, order) {
                 Ok(()) => return Ok(now),
-                // Perhaps only the version differed.
                 Err(other) => whole = other,
             }
         }

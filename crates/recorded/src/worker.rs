@@ -151,7 +151,6 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
         &mut self.metrics
     }
 
-    /// The scratch value stays as it is.
     fn isolate(&mut self, _payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         self.state.ports().log().panicked();
         Ok(())

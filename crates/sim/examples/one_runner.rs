@@ -33,7 +33,6 @@ impl Board {
     }
 }
 
-/// The scratch value counts full boards.
 fn run<C: TaskCtx<Board, Count>>(board: Board, cx: &mut C) {
     if board.rows_left == 0 {
         cx.scratch().solutions += 1;

@@ -25,7 +25,7 @@ pub struct Choices {
     pub numbers: Vec<u64>,
 }
 
-/// Choices that a replay line may have. Longer lists are for files.
+/// Choices in a replay line; longer lists are for files.
 const LINE_MAX: usize = 1 << 22;
 
 impl Choices {

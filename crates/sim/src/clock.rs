@@ -79,13 +79,13 @@ costs! {
     fence_ps = 4_700,
     /// Fetching a line that another core has written, to read it.
     line_read_ps = 121_000,
-    /// Fetching a line that another core has touched, to write it; other writers wait meanwhile.
+    /// Fetching a line that another core has touched, to write it.
     line_write_ps = 114_000,
     /// A push to the own queue.
     push_ps = 2_200,
     /// A pop from the own queue, empty or not.
     pop_ps = 6_100,
-    /// A look into another's queue or the injector, unchanged since the last look.
+    /// A look into another's queue or the injector, if unchanged.
     look_ps = 10_600,
     /// The first task of a theft, with the lines of the queue and the task.
     steal_ps = 89_000,
@@ -117,7 +117,7 @@ costs! {
     wake_ps = 2_583_000,
     /// An unpark of a thread still on its core, for the caller.
     unpark_awake_ps = 255_800,
-    /// From the start of that unpark until the thread notices.
+    /// From the start of that unpark until the thread notices it.
     doze_wake_ps = 428_000,
     /// An uncontended lock and unlock.
     lock_ps = 9_700,
@@ -163,7 +163,7 @@ impl Costs {
             Op::FifoLen => self.look_ps,
             Op::SetLast => self.board_look_ps,
             Op::SetInsert | Op::SetRemove => self.board_change_ps,
-            // The world knows whether the target sleeps.
+            // Priced by the world, which knows whether the target sleeps.
             Op::Unpark | Op::Signal => 0,
             Op::End | Op::Panic | Op::HandBack | Op::Awake | Op::Work | Op::Delay => 0,
             // Only in records of runs on threads.

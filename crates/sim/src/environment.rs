@@ -19,7 +19,6 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let mut tasks = tasks.into_iter();
     while tasks.len() > 0 {
-        // The next task is handed over whatever happened to the earlier ones.
         ports
             .handle
             .with(|world| world.at_rest(|state| tasks.len().hash(state)));
@@ -59,7 +58,7 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     }
 }
 
-/// A hand-over is all or nothing. Only a closed gate or a full count refuses it.
+/// Only a closed gate or a full count refuses a hand-over, as a whole.
 fn judge_hand_over<T>(
     world: &World,
     ports: &SimPorts<'_, T>,
@@ -92,7 +91,6 @@ pub(crate) fn keep_all<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>) {
     ports.take_back(tasks.map(|task| ports.track(task, Origin::External)).collect());
 }
 
-/// The owner drops an executor whose thread could not be started.
 pub(crate) fn give_up<T>(ports: &SimPorts<'_, T>) {
     ports.queues.scheduler.abort(ports);
 }
@@ -106,7 +104,6 @@ pub(crate) fn weigh_down<T>(ports: &SimPorts<'_, T>) {
         let weight = state.count_max() - room - state.in_flight(&Glass);
         match state.accept(ports, weight) {
             Ok(()) => {}
-            // Other actors have added to it in between.
             Err(Refused::CountOverflow) => continue,
             Err(Refused::Closed) => return,
         }

@@ -75,7 +75,6 @@ impl<'y> Handle<'y> {
             world.did(me, Op::Work, Object::None, cost_ns);
             world.work(me, cost_ns);
         });
-        // What follows is later in virtual time, too.
         self.step();
     }
 

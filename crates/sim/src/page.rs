@@ -206,7 +206,7 @@ impl fmt::Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                // XML forbids these even escaped.
+                // XML forbids these characters.
                 control if control.is_control() && !matches!(control, '\n' | '\t') => {
                     f.write_str("\u{fffd}")?;
                 }

@@ -59,7 +59,7 @@ pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;
 
 type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimFifo<JobHandle>, SimTable<Arc<SimBody>>>;
 
-/// Numbers of the collections in traces. The first is the board; its last key is the heaviest job.
+/// Numbers of the collections in traces.
 pub(crate) const HEAVIEST: u32 = 0;
 const SERVED: u32 = 1;
 const JOBS: u32 = 2;
@@ -80,7 +80,7 @@ pub(crate) struct Hub {
     pub(crate) oracle: RefCell<JobOracle>,
     slot_ns: SlotNs,
     claims: Option<Rc<RefCell<Vec<Claimed>>>>,
-    /// By the job's number: how far along its path each stage of a job in flight has come.
+    /// By the job's number: the position that each stage has reached.
     stages: RefCell<HashMap<usize, Vec<Option<Reached>>>>,
     pub(crate) service: RefCell<ServiceOracle>,
     pub(crate) share: RefCell<ShareOracle>,
@@ -94,11 +94,9 @@ pub(crate) struct Hub {
     spares: Spares,
     /// Actors whose slots wait for nested jobs, and the job once it is accepted.
     nests: RefCell<Vec<(usize, Option<JobHandle>)>>,
-    /// Actors that wait for a ticket, or sleep as lent threads, and whether they were woken.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
 
-/// The thread-safe part of a waker; the actor that fires it does the rest.
 #[derive(Default)]
 struct Fired(AtomicBool);
 

@@ -181,7 +181,7 @@ mod tests {
     fn work_is_the_sum_and_span_the_longest_path() {
         let mut profiler = Profiler::default();
         (0..2).for_each(|_| profiler.add_actor());
-        // An environment actor, and task 0 of 5 ns, which spawns task 1 of 4 ns after 3 ns.
+        // Task 0 of 5 ns spawns task 1 of 4 ns after 3 ns.
         profiler.spawned(1, 100_000);
         profiler.started(0, 0);
         profiler.works(0, 3_000);

@@ -147,13 +147,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Operations of a shrunk run that are shown, at most.
+/// Rows shown of a shrunk run.
 const ROWS: usize = 512;
 
 impl std::error::Error for Failure {}
 
 impl Failure {
-    /// The oracle and the first part of its message, without the state of the actors.
+    /// The oracle and its message, without the state of the actors.
     #[must_use]
     pub fn sentence(&self) -> String {
         let sentence = self.message.lines().next().unwrap_or_default();

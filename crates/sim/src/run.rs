@@ -26,7 +26,6 @@ pub(crate) struct Run<T: 'static, S: 'static> {
     queues: Rc<Queues<T>>,
     actors: Actors,
     left: Rc<RefCell<Vec<Gone<T, S>>>>,
-    /// Workers sleep until there is work.
     asleep: bool,
     pub(crate) start_failed: bool,
 }

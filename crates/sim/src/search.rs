@@ -90,7 +90,7 @@ impl Search {
         self.run_seeing(progress, |_, _| ())
     }
 
-    /// Calls `see` with each run that passed, and its number of searched steps.
+    /// `see` gets each run that passed, and its number of searched steps.
     pub(crate) fn run_seeing(
         &self,
         mut progress: impl FnMut(&SearchReport),
@@ -142,7 +142,6 @@ impl Search {
 #[cfg(test)]
 mod tests;
 
-/// Runs between two reports of progress.
 const PROGRESS_EVERY: u64 = 1 << 10;
 
 /// Faults that take no time.

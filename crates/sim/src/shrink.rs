@@ -73,7 +73,7 @@ impl Shrink {
 }
 
 pub(crate) trait Subject {
-    /// These fields as a line would have them, if they make sense.
+    /// `None` if the fields make no sense.
     fn settle(&self, fields: Fields) -> Option<Fields>;
 
     /// Returns the steps, too.
@@ -106,7 +106,7 @@ impl Subject for Scenarios {
 /// Random walks of each kind for each smaller scenario.
 const WALKS: u64 = 16;
 
-/// Random walks to shrink the schedule from; the second is how many failing ones are used.
+/// Random walks to shrink the schedule from; failing ones that are used.
 const STARTS: u64 = 128;
 const STARTS_KEPT: usize = 3;
 
@@ -239,7 +239,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
             let Some(fields) = self.subject.settle(wanted.clone()) else {
                 continue;
             };
-            // If a field cannot be left out, this is another scenario than wanted.
+            // Some fields cannot be left out.
             if fields.get(name) != wanted.get(name) || !self.hopeless.insert(fields.to_string()) {
                 continue;
             }
@@ -288,7 +288,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
     }
 
     fn attempt_with(&mut self, line: &ReplayLine, choices: Choices) -> Option<Failing> {
-        // A list up to the limit would make any run endless; only the fair part after it counts.
+        // A list up to the limit would make any run endless.
         if self.is_endless && choices.picks.len() as u64 > self.limit / 4 {
             return None;
         }

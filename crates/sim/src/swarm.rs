@@ -116,7 +116,6 @@ impl Swarm {
                         found: None,
                     });
                 } else if report.failures.len() > 1 {
-                    // A seed that fails has failed twice.
                     let last = report.failures.len() - 1;
                     if report.failures[last].course.line == report.failures[last - 1].course.line {
                         report.failures.pop();

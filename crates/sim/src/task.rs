@@ -212,7 +212,6 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
         });
     }
 
-    /// The scratch value stays as the task left it.
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         self.ports().record_panic(payload);
         self.with(|world, _| world.coverage.hit(CoveragePoint::PanicIsolated));

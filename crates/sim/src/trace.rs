@@ -251,7 +251,7 @@ impl Trace {
     }
 }
 
-/// The number of a label: 48 bits, from the only text in the hash.
+/// 48 bits.
 fn label_code(text: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
     text.bytes().fold(FNV_OFFSET, step) >> 16
@@ -269,7 +269,7 @@ mod tests {
         trace.did(n, 3, Op::Inject, Object::Task(n), n, 0);
     }
 
-    /// The expected value was computed elsewhere: no profile, compiler or layout may change it.
+    /// No profile, compiler or layout may change the expected value.
     #[test]
     fn the_hash_depends_on_the_operations_alone() {
         let mut trace = Trace::new(false);

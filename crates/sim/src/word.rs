@@ -27,7 +27,6 @@ pub enum WordName {
     Other(u32),
 }
 
-/// Index of the first slot in the order of creation.
 const FIRST_SLOT: usize = 3;
 
 impl WordName {

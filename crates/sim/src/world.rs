@@ -221,7 +221,6 @@ impl World {
         self.silenced != Some(oracle)
     }
 
-    /// A run that was cut at a silenced oracle is not judged at its end.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut
     }

@@ -200,7 +200,6 @@ pub(crate) fn run<C: TaskCtx<Task, u64>>(task: Task, cx: &mut C) {
     }
 }
 
-/// A turn takes about a nanosecond.
 #[inline]
 pub(crate) fn burn(turns: u32) -> u64 {
     let mut value = black_box(1_u64);

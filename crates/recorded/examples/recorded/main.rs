@@ -82,7 +82,6 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// Returns whether the outcome was as expected.
 fn run(options: &Options) -> Result<bool, String> {
     let mut rows: Vec<(&Load, usize, Row)> = LOADS
         .iter()

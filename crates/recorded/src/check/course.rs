@@ -82,7 +82,7 @@ impl Course {
             trace: Trace::new(keep),
             names: names.collect(),
         };
-        // An unknown task equals none of these, so the end does not find it.
+        // An unknown task equals none of these.
         let ids = record.returned().iter();
         course.handed_back = ids.map(|&task| course.dense(task).unwrap_or(u64::MAX)).collect();
         course

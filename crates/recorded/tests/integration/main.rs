@@ -25,7 +25,6 @@ fn recorded(workers: usize, body: impl FnOnce(&RecordedHandle<'_, u32>)) -> Reco
     run.expect("threads can be started").record
 }
 
-/// Two producers, batches, waits, and a gate that closes over a producer.
 fn small_record() -> Record {
     recorded(2, |handle| {
         handle.spawn(6).expect("it is open");

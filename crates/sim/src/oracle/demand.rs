@@ -31,7 +31,7 @@ impl DemandOracle {
         self.most = operations_max(config);
     }
 
-    /// Returns whether `actor` is a worker and needs [`learns`](DemandOracle::learns).
+    /// Returns whether to call [`learns`](DemandOracle::learns).
     #[inline]
     pub(crate) fn read(&mut self, actor: usize, value: usize) -> bool {
         let Some(sight) = self.workers.get_mut(actor) else {
@@ -65,7 +65,6 @@ impl DemandOracle {
         self.workers[worker].searched
     }
 
-    /// `public` tasks are in the queue of `worker` or the injector.
     pub(crate) fn operated(&mut self, worker: usize, private: usize, public: usize) -> Result<(), Violation> {
         let sight = &mut self.workers[worker];
         if !sight.has_idle_workers || private < 2 || public > 0 {

@@ -27,10 +27,8 @@ use crate::word::Glass;
 pub(crate) struct JobOracle {
     jobs: Vec<Record>,
     scans: Vec<Option<Scan>>,
-    /// The job that each actor last began to reconcile, and the step.
     settles: Vec<Option<(JobHandle, u64)>>,
     held: Vec<Held>,
-    /// Claims in whose slots nested jobs run now.
     nested: Vec<(usize, Held)>,
     pub(crate) picks_compared: u64,
     pub(crate) picks_tied: u64,

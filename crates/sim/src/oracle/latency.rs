@@ -38,7 +38,7 @@ pub(crate) struct LatencyOracle {
     old_since: Option<u64>,
     others_young: usize,
     used_up: usize,
-    /// The number of spare threads, and the worker numbers of those in heavy or middle jobs.
+    /// The strays are spare threads in heavy or middle jobs.
     spares: usize,
     strays: HashSet<usize>,
     /// The state when the first short job of the current overlapping row arrived.

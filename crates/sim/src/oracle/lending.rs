@@ -20,7 +20,6 @@ use super::{Oracle, Violation};
 pub(crate) struct LendOracle {
     lent: Vec<Lent>,
     inside: Vec<Option<JobHandle>>,
-    /// Actors whose slots wait for nested jobs, and the jobs of these slots.
     nested: Vec<(usize, Option<JobHandle>)>,
     runs: Vec<(usize, usize)>,
 }
@@ -35,7 +34,6 @@ struct Lent {
 }
 
 impl LendOracle {
-    /// Returns the number of threads lent to `job` before.
     pub(crate) fn began(&mut self, actor: usize, job: JobHandle) -> usize {
         let before = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count();
         self.lent.push(Lent {
@@ -113,7 +111,6 @@ impl LendOracle {
         }
     }
 
-    /// `is_open_since` says whether a job was open to all since before a step.
     pub(crate) fn sleeps(
         &mut self,
         actor: usize,
@@ -126,7 +123,7 @@ impl LendOracle {
         };
         lent.asleep = true;
         let Lent { job, registered, .. } = *lent;
-        // Of several lent threads one runs slots, and the oracle does not hear which.
+        // Of several lent threads one runs slots; the oracle does not know which.
         let alone = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count() == 1;
         let may_run = self
             .runs
@@ -140,7 +137,6 @@ impl LendOracle {
         left.and(self.judge_sleep(job, is_open))
     }
 
-    /// Returns whether `actor` slept.
     pub(crate) fn woken(&mut self, actor: usize) -> bool {
         let lent = self.lent.iter_mut().rfind(|lent| lent.actor == actor);
         lent.is_some_and(|lent| std::mem::replace(&mut lent.asleep, false))

@@ -26,7 +26,7 @@ struct Queues {
     public: VecDeque<TaskId>,
     kept: VecDeque<TaskId>,
     run: VecDeque<TaskId>,
-    /// Place of the last task that returned to the injector, if more of its batch may follow.
+    /// The last task that returned to the injector; more of its batch may follow.
     returned_from: Option<usize>,
 }
 

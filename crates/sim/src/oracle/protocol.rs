@@ -21,7 +21,7 @@ use super::{Oracle, Violation};
 #[derive(Debug, Default)]
 pub struct ProtocolOracle {
     workers: Vec<WorkerState>,
-    /// By actor: tickets taken and not yet used.
+    /// Not yet used, by actor.
     tickets: Vec<usize>,
     state: usize,
     done: bool,
@@ -245,7 +245,6 @@ impl ProtocolOracle {
         )))
     }
 
-    /// `counts`: the change of the two counts.
     fn ends(&mut self, before: SleepWord, after: SleepWord, counts: (i64, i64)) -> Result<(), Violation> {
         let unset = before.is_done() && !after.is_done() || before.is_aborting() && !after.is_aborting();
         if counts != (0, 0) || unset {

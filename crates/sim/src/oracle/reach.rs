@@ -16,7 +16,6 @@ pub(crate) struct ReachOracle {
 #[derive(Clone, Debug)]
 struct Looks {
     round: u32,
-    /// The last round in which it looked into each worker's queue.
     at: Vec<u32>,
     others: usize,
     injector: bool,

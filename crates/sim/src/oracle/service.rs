@@ -27,7 +27,6 @@ struct Scan {
 }
 
 impl ServiceOracle {
-    /// `open`: the jobs open to all, with their tags.
     pub(crate) fn scan_began(
         &mut self,
         actor: usize,

@@ -79,7 +79,6 @@ impl ShareOracle {
         }
     }
 
-    /// `old`: the old jobs available now.
     pub(crate) fn scan_began(&mut self, actor: usize, step: u64, old: impl Iterator<Item = JobHandle>) {
         if let Some(account) = self.workers.get_mut(actor) {
             account.search.get_or_insert_with(|| Search {

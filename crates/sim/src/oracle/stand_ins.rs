@@ -207,7 +207,7 @@ impl StandInOracle {
         }
     }
 
-    /// Returns whether it is the visit's first claim.
+    /// Returns whether this is the visit's first claim.
     pub(crate) fn claimed(&mut self, actor: usize, job: JobHandle, worker: usize) -> Result<bool, Violation> {
         let number = actor + 1;
         let Some(spare) = self.spare_of(actor).filter(|_| worker == number) else {
@@ -256,7 +256,6 @@ impl StandInOracle {
         }
     }
 
-    /// Returns whether the spare thread was told to watch.
     pub(crate) fn woke(&mut self, actor: usize) -> bool {
         let Some(spare) = self.spare_of(actor) else {
             return false;
@@ -267,8 +266,7 @@ impl StandInOracle {
         std::mem::take(&mut thread.told)
     }
 
-    /// `says_awake`: the policy found it awake. If it is parked here, the wake comes too late to
-    /// matter. Returns whether it watches and must look sooner.
+    /// `says_awake`: the policy found it awake. Returns whether it watches and must look sooner.
     pub(crate) fn is_woken(&mut self, spare: usize, says_awake: bool) -> Result<bool, Violation> {
         let other = self.other_that(spare, |thread| thread.told || thread.sleeps == Sleep::Watches);
         let thread = &mut self.threads[spare];
@@ -350,7 +348,7 @@ mod tests {
     const SPARE: usize = 2;
     const NUMBER: usize = 3;
 
-    /// Two workers in slots, since 1,000 ns and 1,100 ns; a spare thread stands in after 200.
+    /// Slots began at 1,000 ns and 1,100 ns; a spare thread stands in after 200.
     fn both_in_slots() -> StandInOracle {
         let mut oracle = StandInOracle::new(2, 2, 100, 200);
         for (worker, since_ns) in [(0, 1_000), (1, 1_100)] {

@@ -289,7 +289,7 @@ mod tests {
         Moment { step, arrivals }
     }
 
-    /// Worker 0 began a look at 1,000 ns, with a quantum of 100 ns, and has claimed.
+    /// Worker 0 began a look at 1,000 ns and has claimed; the quantum is 100 ns.
     fn in_a_job(is_old: bool, old_first: bool) -> StayOracle {
         let mut oracle = StayOracle::new(1, 100, 400);
         oracle.look_began(0);

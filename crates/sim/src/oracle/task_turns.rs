@@ -55,7 +55,6 @@ pub(crate) enum Found {
 }
 
 impl TaskTurnOracle {
-    /// Returns the state in which a wake or cancel found its task.
     pub(crate) fn observe(
         &mut self,
         event: PipelineEvent<'_>,
@@ -234,7 +233,7 @@ mod tests {
         index: 0,
     };
 
-    /// Returns whether the last event fails the run; all are of task 0 of [`JOB`].
+    /// Returns whether the last event fails the run.
     fn course(is_closed: bool, events: &[(usize, PipelineEvent<'_>)]) -> bool {
         let mut oracle = TaskTurnOracle::default();
         let (last, before) = events.split_last().expect("there is one");

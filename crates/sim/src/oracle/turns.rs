@@ -35,9 +35,7 @@ struct Turn {
     now_ns: u64,
     scanned: Option<Order>,
     searched: u64,
-    /// The heaviest jobs were searched since then.
     scanned_heaviest: bool,
-    /// The quantum was over at the first of these searches.
     over: bool,
     nothing_heavy: bool,
     no_single: bool,

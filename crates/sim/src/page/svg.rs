@@ -169,7 +169,7 @@ impl Svg<'_> {
         )
     }
 
-    /// The lane of the actor: a waker is at the arrow's beginning, a thief at its end.
+    /// A waker is at the arrow's beginning, a thief at its end.
     fn doer(&self, class: &str, arrow: &Arrow) -> usize {
         if class == "wake" {
             arrow.from.lane

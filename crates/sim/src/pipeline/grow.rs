@@ -190,7 +190,7 @@ impl PipeEnv<'_, '_> {
         }
     }
 
-    /// The requests of the task that has just returned: the time of its turn, and the rest.
+    /// The time of the turn that has just returned, and its other requests.
     pub(super) fn asked(&self, event: PipelineEvent<'_>) -> (Option<u64>, Vec<Ask>) {
         let (PipelineEvent::SlotRan { job, .. } | PipelineEvent::Inner(InnerEvent::TaskOver { job, .. })) =
             event
@@ -249,7 +249,7 @@ impl PipeEnv<'_, '_> {
         });
     }
 
-    /// This actor counts as inside the job meanwhile, and must report what it makes claimable.
+    /// This actor is inside the job meanwhile.
     fn in_job<R>(&self, job: usize, act: impl FnOnce(&Arc<SimState>, JobHandle) -> R) -> R {
         let (handle, me) = (&self.ports.handle, self.ports.handle.actor());
         let known = self.hub.growing.jobs.borrow().get(&job).cloned();

@@ -58,7 +58,7 @@ impl Membership {
     }
 }
 
-/// Whether the set's key is this very job's, not an equal one.
+/// Not merely equal to `key`.
 fn is_in(set: &SimSet<JobHandle>, key: &JobHandle) -> bool {
     set.peek(key).is_some_and(|found| found.seq == key.seq)
 }

@@ -19,8 +19,7 @@ impl Hub {
             let before = graph.before(stage).iter().filter_map(|&before| ended[before]);
             before.fold(Reached::default(), Reached::max)
         };
-        // An earlier stage without slots ends where those before it end; one with slots but none
-        // ended means that `stage` has not begun.
+        // An earlier stage without slots ends where those before it end.
         for earlier in 0..stage {
             if ended[earlier].is_none() {
                 ended[earlier] = Some(began(ended, earlier));

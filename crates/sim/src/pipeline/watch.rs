@@ -23,7 +23,7 @@ impl Hub {
                 PipelineEvent::Submitted { job } | PipelineEvent::StageStarted { job, .. } => self.peek(job),
                 _ => None,
             };
-            // On an actor's clock a submission begins at its event, after the actor's earlier work.
+            // A submission begins after the actor's earlier work.
             let spec = body.map(|body| body.spec());
             JobEntry::of(&event, spec.as_ref().map(|spec| (spec, clock_ns)))
         });
@@ -413,7 +413,7 @@ impl Hub {
             Ok(came) => came,
             Err(violation) => {
                 world.judge(Err(violation));
-                // The other oracles must see every claim, since this one may be silenced.
+                // This oracle may be silenced; the others must see every claim.
                 return self.went_into(world, worker, job);
             }
         };
@@ -446,7 +446,6 @@ impl Hub {
         }
     }
 
-    /// A reserve worker that enters a young job has found that the heaviest of all is old.
     fn judge_young_first(&self, worker: usize, job: JobHandle) -> Result<(), Violation> {
         let jobs = self.oracle.borrow();
         let searched = self.turns.borrow().searched(worker);

@@ -30,7 +30,6 @@ pub struct SimTable<V> {
     number: u32,
     places: RefCell<Vec<Option<V>>>,
     free: RefCell<BTreeSet<usize>>,
-    /// Places that were ever taken.
     used: Cell<usize>,
 }
 

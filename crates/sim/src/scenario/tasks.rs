@@ -235,7 +235,6 @@ enum Work {
         left: u8,
         root: u16,
     },
-    /// A task that the last task of this root's row waits for.
     Met(u16),
 }
 
@@ -300,7 +299,7 @@ impl Runner {
             }
             Shape::Meeting => {
                 fan(cx, Work::Met(root), size);
-                // An abort ends the wait, and hands the others back.
+                // An abort ends the wait.
                 let _met = cx.wait_until("the others have come", || self.met.borrow()[usize::from(root)]);
             }
             _ => fan(cx, Work::Leaf, size),

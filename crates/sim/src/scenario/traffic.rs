@@ -360,7 +360,7 @@ impl Traffic {
         )
     }
 
-    /// A job with more work than all workers can do, and half a heavy job's weight.
+    /// More work than all workers can do, and half a heavy job's weight.
     fn middle(&self, workers: usize) -> JobSpec {
         let slots = (self.length_ns / self.heavy_slot_ns.max(1)).saturating_add(MIDDLE_SLOTS_SPARE);
         let slots = slots.saturating_mul(workers as u64);
@@ -379,7 +379,7 @@ impl Traffic {
     }
 }
 
-/// Several actors submit, so that the cost of submission makes no short job late.
+/// Several, so that the cost of submission makes no short job late.
 const SUBMITTERS: usize = 4;
 
 struct Shared {

@@ -13,7 +13,7 @@ use crate::schedule::{Moment, Strategy};
 #[derive(Clone, Debug)]
 pub struct DelayBounded {
     dice: Dice,
-    /// Steps at which the due actor loses its turn, soonest last.
+    /// Steps of the delays, soonest last.
     delays: Vec<u64>,
     step: u64,
     due: usize,

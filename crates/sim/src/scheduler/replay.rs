@@ -18,7 +18,6 @@ pub struct Replay {
     segments: vec::IntoIter<(u32, usize)>,
     segment: Option<(u32, usize)>,
     numbers: vec::IntoIter<u64>,
-    /// Steps of the last actor in a row since the list ended.
     stayed: usize,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct DepthFirst {
     depth: usize,
     phase: Phase,
     steps: u64,
-    /// The fork whose step is under way, and the history of its actor.
+    /// The fork whose step is under way, and its actor's history.
     open: Option<(usize, u64)>,
     seen: HashMap<u64, u32, BuildHasherDefault<Itself>>,
     /// Histories of actors whose next step touches nothing shared.
@@ -193,7 +193,7 @@ impl DepthFirst {
         }
     }
 
-    /// A new state: the first actor to try, if any.
+    /// Returns the first actor to try.
     fn fork(&mut self, moment: &Moment<'_>, fingerprints: &Fingerprints, slice: Slice) -> Option<usize> {
         let able = able(moment, fingerprints);
         let last = moment.last().filter(|&last| able & 1 << last != 0);

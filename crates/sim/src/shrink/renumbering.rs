@@ -26,7 +26,6 @@ impl Renumbering {
         self.0[0]
     }
 
-    /// Leaves out the choices of actors that the `smaller` run lacks.
     pub(super) fn carry(&self, smaller: &Self, choices: &Choices) -> Choices {
         let picks = choices.picks.iter().filter_map(|&actor| {
             let (kind, nth) = self.kind_of(actor)?;

@@ -38,7 +38,7 @@ fn scenario(dice: &mut Dice) -> Scenario {
     let quantum_ns = [200_000, 500_000, 2_000_000][dice.below(3)];
     let heavy_slot_ns = quantum_ns / [1, 2, 2, 5][dice.below(4)];
     let short_slot_ns = quantum_ns / [1, 2, 8][dice.below(3)];
-    // Starvation shows late, and few workers take few steps.
+    // Starvation shows late.
     let longest = if workers <= 2 { LONG } else { 150 };
     let length_ns = quantum_ns * [30, 90, 150, longest][dice.below(4)];
     let load_percent = [6, 25, 120][dice.below(3)];

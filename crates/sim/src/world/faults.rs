@@ -12,7 +12,7 @@ const STEP_MAGNITUDES: usize = 13;
 /// The same for clock jumps in microseconds: up to a second.
 const CLOCK_MAGNITUDES: usize = 21;
 
-/// Looks of the longest burst: more than a worker repeats before it yields.
+/// More looks than a worker repeats before it yields.
 const BURST_MAX: usize = 400;
 
 /// Contended looks of a worker in a row after which it no longer only spins.
@@ -55,8 +55,7 @@ impl World {
         strikes
     }
 
-    /// Each order of magnitude is equally likely. A search has no pauses, as it runs every
-    /// schedule.
+    /// Each order of magnitude is equally likely; 0 in a search.
     pub(crate) fn some_steps(&mut self) -> u64 {
         if self.timeless {
             return 0;
@@ -119,7 +118,7 @@ impl World {
         deadline_ns.saturating_add(1_000 << magnitude)
     }
 
-    /// A tie: `actor` continues at the latest time on any clock, if that is ahead.
+    /// `actor` continues at the latest time on any clock.
     pub(crate) fn maybe_tie(&mut self, actor: usize) {
         if self.strikes(Fault::Tie) {
             let latest = self.actors.iter().map(|actor| actor.clock_ps).max();

@@ -23,7 +23,7 @@ impl World {
         number
     }
 
-    /// Environment actors share something beside the ports.
+    /// For what environment actors share beside the ports.
     pub(crate) fn meets(&mut self, changes: bool) {
         self.note(|fingerprints| fingerprints.meets(Resource::Meeting, changes));
     }

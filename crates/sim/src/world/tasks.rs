@@ -51,7 +51,7 @@ impl World {
                 let verdict = self.oracles.count.began(actor);
                 self.judge(verdict);
             }
-            // It was counted when it became private.
+            // Counted when it became private.
             Ok(came @ (Came::Private { worker } | Came::OfRun { worker })) => {
                 if op == Op::Inject {
                     self.coverage.hit(match came {
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// If `task` was private, this first shows that it was taken.
+    /// A private task's take becomes visible here.
     fn reached(&mut self, worker: usize, task: TaskId) {
         if self.oracles.tasks.is_private_to(task, worker) {
             self.oracles.sleep.kept_no_longer(worker);

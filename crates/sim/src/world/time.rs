@@ -42,7 +42,6 @@ impl World {
         self.spend(actor, self.costs.slot_ps);
     }
 
-    /// Returns the position of the slot.
     pub(crate) fn slot_ended(&mut self, actor: usize) -> Reached {
         self.profiler.slot_ended(actor, self.actors[actor].clock_ps);
         self.path(actor)

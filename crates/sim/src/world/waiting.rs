@@ -257,7 +257,6 @@ impl World {
     pub(super) fn block(&mut self, actor: usize, state: State) {
         debug_assert_eq!(self.actors[actor].state, State::Runnable);
         self.actors[actor].state = state;
-        // It was runnable for a moment only, and was not picked.
         self.arrived.retain(|&other| other != actor);
         let place = self.place[actor];
         self.runnable.swap_remove(place);

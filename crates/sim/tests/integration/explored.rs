@@ -68,7 +68,7 @@ pub(crate) fn sleepers(word: u64) -> u64 {
     (word >> 2) & 0x7fff
 }
 
-/// Whether `event` leaves the search or registers: a read-modify-write of the sleep word.
+/// Leaving the search and registering are read-modify-writes of the sleep word.
 pub(crate) fn changes_sleep_word(event: &Event) -> bool {
     event.op == Op::Fetch && event.object == Object::Word(WordName::Sleep)
 }

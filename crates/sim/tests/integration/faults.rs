@@ -187,7 +187,6 @@ fn a_hook_that_panics_loses_no_task_but_the_one_it_was_told_of() {
     assert!(dropped > 0);
 }
 
-/// Distinguishes the points of a worker's way.
 fn point(event: &Event) -> (u8, Option<WordName>) {
     let word = match event.object {
         Object::Word(word) => Some(word),

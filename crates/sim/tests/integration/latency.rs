@@ -35,7 +35,6 @@ fn short_jobs(workers: usize, slots: u32) -> Traffic {
     }
 }
 
-/// More short jobs than all workers could do, beside one heavy job a worker and at least 8.
 fn too_many_short_jobs(workers: usize, length_ns: u64) -> Traffic {
     let alone = short_jobs(workers, 1);
     let short_every_ns = MS * 100 / (120 * workers as u64);
@@ -102,7 +101,7 @@ fn a_short_job_takes_a_short_slot_more_where_heavy_ones_claim_many_at_a_time() {
 fn a_burst_of_panics_and_cancels_costs_short_jobs_a_visit_and_heavy_ones_no_share() {
     for workers in WORKERS {
         let alone = short_jobs(workers, 4);
-        // A heavy job that ended early is replaced by one that is not known to be heavy.
+        // A heavy job that ended early is replaced by a young one.
         let beside = Traffic {
             heavies: 8,
             panics: 10,

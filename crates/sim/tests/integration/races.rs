@@ -64,7 +64,7 @@ fn last_searcher_hands_on() {
         let events = &report.course.events;
         (0..3).any(|worker| {
             let own: Vec<&Event> = events.iter().filter(|event| event.actor == worker).collect();
-            // It leaves with a task: the sleep word changes right after a take, not after a stamp.
+            // The sleep word changes right after a take, not after a stamp.
             own.windows(6).any(|six| {
                 matches!(six[0].op, Op::TakeFrom | Op::TakeInjected)
                     && changes_sleep_word(six[1])
@@ -142,7 +142,6 @@ fn two_wakers_choose_the_same_sleeper() {
     });
 }
 
-/// The end waits for its task and hands it back.
 #[test]
 fn abort_waits_for_an_accepted_spawn_that_has_not_pushed() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(1)).producers(2).ending(Ending::Abort);

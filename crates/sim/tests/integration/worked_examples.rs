@@ -109,7 +109,6 @@ fn ten_steps_are_claimed_in_their_order_by_four_workers() {
 #[test]
 fn four_steps_are_claimed_in_turn_by_a_main_and_a_reserve_worker() {
     let states = told(2, &[old(job("A", None, 4))], &[("A", 4)]);
-    // The reserve worker is woken first.
     assert_eq!(states, ["A4: A1 | A0", "A2: A3 | A2", ":"]);
 }
 

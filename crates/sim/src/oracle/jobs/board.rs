@@ -40,7 +40,7 @@ impl JobOracle {
         self.find(job).is_ok_and(|record| record.keyed < since)
     }
 
-    /// The slots of the removed job must not be claimable throughout.
+    /// Fails if the removed job's slots were claimable throughout.
     pub(crate) fn taken_off(
         &mut self,
         hub: &Hub,
@@ -118,7 +118,6 @@ impl JobOracle {
         self.jobs.iter().find(awaits).map(|record| record.job)
     }
 
-    /// Whether slots were left and no stage has started since before step `since`.
     pub(crate) fn could_claim_since(&self, hub: &Hub, job: JobHandle, since: u64) -> bool {
         let claims_are_left = |body: &SimBody| body.state().claims().unclaimed_slots(&Glass) > 0;
         !hub.is_closed(job)

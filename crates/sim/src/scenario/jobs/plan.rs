@@ -183,7 +183,6 @@ impl PlannedStage {
         match behaviour {
             Behaviour::Plain => Ok(()),
             Behaviour::Asks => {
-                // Only the steps of asking matter here.
                 let _ = cx.is_cancelled() || cx.should_yield();
                 Ok(())
             }

@@ -46,7 +46,6 @@ impl From<JobSpec> for Handed {
 }
 
 impl Submitted {
-    /// `complaint` returns the faults that stages found.
     pub(crate) fn run(
         self,
         simulation: &Simulation,
@@ -118,7 +117,6 @@ impl Submitted {
     }
 }
 
-/// `complaint`: the faults that stages found.
 pub(in crate::scenario) fn conclude(
     simulation: &Simulation,
     hub: &Hub,
@@ -284,7 +282,6 @@ pub(in crate::scenario) fn end(
     env.end_spares();
 }
 
-/// A ticket says that its job was returned if and only if it was.
 fn judge_handed_back(hub: &Hub, came_back: &[usize]) -> Result<(), Violation> {
     let mut said = hub.oracle.borrow().handed_back();
     let mut came_back = came_back.to_vec();

@@ -120,7 +120,7 @@ impl Traffic {
         self.stay_ns() + self.quantum_ns
     }
 
-    /// Returns the longest wait of one of `jobs` old jobs, whatever short jobs do.
+    /// The longest wait of an old job, whatever short jobs do.
     pub(super) fn old_wait_ns(&self, workers: usize, jobs: u64, lead_ns: u64) -> u64 {
         let of_old = |ns: u64| ns * PARTS / OLD_PARTS;
         let and_young = self.stay_ns() + ALLOWANCE_QUANTA * self.quantum_ns + self.visit_ns();

@@ -98,8 +98,7 @@ impl fmt::Debug for TaskId {
 /// One event of a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Calls of `spawn` have returned, for the next tasks of this worker by number. Those that no
-    /// queue has received are private.
+    /// Calls of `spawn` have returned, for the next tasks of this worker by number.
     Spawned {
         /// The number of calls.
         tasks: u32,
@@ -264,7 +263,7 @@ impl Kind {
         self as u64 | u64::from(extra) << EXTRA_SHIFT | task.0 << TASK_SHIFT
     }
 
-    /// Its code stands in place of the party, its version in place of the number.
+    /// The word's code stands in place of the party, its version in place of the number.
     #[inline]
     pub(crate) fn of_word(self, word: WordName, version: u32) -> u64 {
         // A slot's code may be larger than a party; there is room above.

@@ -150,7 +150,7 @@ impl Log {
         if self.handing_over.get() {
             self.injected.set(Some(task));
         } else {
-            // A worker's next entry may be the start of a task, which does not imply this.
+            // The start of a task does not imply this.
             self.event(Event::Injected { task });
         }
     }

@@ -26,8 +26,7 @@ pub struct Recording {
     pub config: ExecutorConfig,
     /// Entries of eight bytes that each log has memory for at first. Default 4,096.
     pub entries: usize,
-    /// The longest wait for the end. After that the run is ended by force, and the record says so.
-    /// Default 10 s.
+    /// The longest wait for the end, after which the run is ended by force. Default 10 s.
     pub patience: Duration,
 }
 

@@ -3,9 +3,8 @@
 //!     cargo run -p sim --example own_races
 //!     cargo test -p sim --example own_races
 //!
-//! A *lost update*: two tasks read a total, add one, and write it back. A *graph that waits for
-//! itself*: a task spawns its child and waits for it, which works while a worker is free to run the
-//! child.
+//! A *lost update*: two tasks add one to a total. A *graph that waits for itself*: tasks wait for
+//! their children, and no worker is free to run one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -102,8 +102,8 @@ impl Simulation {
         Ok(schedules)
     }
 
-    /// Runs `body` for each replay line in `corpus`, so that old failures stay mended. Skips empty
-    /// lines and lines that begin with `#`. Returns the number of runs.
+    /// Runs `body` for each replay line in `corpus`. Skips empty lines and lines that begin with
+    /// `#`. Returns the number of runs.
     ///
     /// # Panics
     ///
@@ -156,7 +156,7 @@ impl<T, S> Report<T, S> {
 ///
 /// # Panics
 ///
-/// When a variable is no whole number: other seeds would run unnoticed.
+/// When a variable is no whole number.
 #[must_use]
 pub fn seeds(default: u64) -> Range<u64> {
     let number = |name: &str, default: u64| match std::env::var(name) {

@@ -128,8 +128,8 @@ impl Resource {
     }
 }
 
-/// Reads of one unchanged object after which an actor counts as looping. Outside of a loop the
-/// sleep word, the most read, is read unchanged at most half as often.
+/// Reads of one unchanged object after which an actor counts as looping: twice what occurs
+/// otherwise.
 const LOOKS_MAX: u32 = 16;
 
 /// Initial values that separate histories of different kinds.

@@ -72,8 +72,7 @@ pub(crate) struct Fetched {
 }
 
 impl Lines {
-    /// `actor`, one of `actors`, does `op` on `object` at `now_ps`; moving a line to a writer takes
-    /// `line_ps`.
+    /// Moving a line to a writer takes `line_ps`.
     pub(crate) fn touch(
         &mut self,
         actor: usize,

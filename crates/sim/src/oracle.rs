@@ -189,16 +189,16 @@ impl Violation {
 /// The oracles of tasks, for one run.
 #[derive(Debug, Default)]
 pub struct Oracles {
-    /// Checks that a task runs exactly once.
+    /// See [`TaskOracle`].
     pub tasks: TaskOracle,
-    /// Checks the count of the state word.
+    /// See [`CountOracle`].
     pub count: CountOracle,
-    /// Checks that no worker sleeps beside queued work.
+    /// See [`SleepOracle`].
     pub sleep: SleepOracle,
-    /// Checks the steps of words.
+    /// See [`ProtocolOracle`].
     pub protocol: ProtocolOracle,
     pub(crate) demand: DemandOracle,
-    /// Checks polls of the injector.
+    /// See [`FairnessOracle`].
     pub fairness: FairnessOracle,
     pub(crate) order: OrderOracle,
     pub(crate) reach: ReachOracle,

@@ -32,7 +32,7 @@ impl Reached {
         }
     }
 
-    /// The further of two positions, for what comes after both.
+    /// The further of two positions.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {

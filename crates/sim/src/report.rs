@@ -44,7 +44,7 @@ pub struct Report<T, S> {
 pub struct Course {
     /// The line that replays it.
     pub line: ReplayLine,
-    /// Hash of every operation in order: equal runs have equal hashes.
+    /// Hash of every operation in order.
     pub trace_hash: u64,
     /// Whether the run was cut short by [`crate::RunOptions::silenced`].
     pub cut: bool,
@@ -169,8 +169,7 @@ impl Failure {
         }
     }
 
-    /// Writes the choices to `path` as JSON, with replay line and oracle, for code on which the
-    /// line no longer leads there.
+    /// Writes the choices to `path` as JSON, with replay line and oracle.
     ///
     /// # Errors
     ///

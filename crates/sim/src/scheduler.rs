@@ -53,8 +53,6 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// A stretch ends after twice the expected `steps`. After 32 times as many in all, each stretch
-    /// is one step.
     fn new(steps: u32) -> Self {
         Self {
             all: 0,

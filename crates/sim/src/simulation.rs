@@ -158,14 +158,14 @@ impl Simulation {
         self
     }
 
-    /// Number of environment actors that hand over the initial tasks concurrently.
+    /// Sets [`Setup::producers`].
     #[must_use]
     pub fn producers(mut self, producers: usize) -> Self {
         self.setup.producers = producers;
         self
     }
 
-    /// Tasks that a producer hands over at once; 0 for one by one.
+    /// Sets [`Setup::batch`].
     #[must_use]
     pub fn batch(mut self, batch: usize) -> Self {
         self.setup.batch = batch;
@@ -179,7 +179,7 @@ impl Simulation {
         self
     }
 
-    /// Number of further actors that wait for idleness, each from some moment on.
+    /// Sets [`Setup::waiters`].
     #[must_use]
     pub fn waiters(mut self, waiters: usize) -> Self {
         self.setup.waiters = waiters;
@@ -193,14 +193,14 @@ impl Simulation {
         self
     }
 
-    /// Whether a task that panics by itself is no failure.
+    /// Sets [`Setup::panics_allowed`].
     #[must_use]
     pub fn panics_allowed(mut self, allowed: bool) -> Self {
         self.setup.panics_allowed = allowed;
         self
     }
 
-    /// Steps of a run, at most: a longer one fails as a livelock.
+    /// Sets [`Setup::step_limit`].
     #[must_use]
     pub fn step_limit(mut self, steps: u64) -> Self {
         self.setup.step_limit = steps;
@@ -214,7 +214,7 @@ impl Simulation {
         self
     }
 
-    /// Virtual time at which the producers begin. If not 0, idle workers sleep until then.
+    /// Sets [`Setup::begin_ns`].
     #[must_use]
     pub fn begin_ns(mut self, begin_ns: u64) -> Self {
         self.setup.begin_ns = begin_ns;
@@ -260,8 +260,7 @@ impl Simulation {
         self.silenced != Some(oracle)
     }
 
-    /// Whether choices are recorded, which is the default. A very long run can do without; its line
-    /// still replays it.
+    /// Whether choices are recorded (the default). A run without still replays from its line.
     #[must_use]
     pub fn keep_choices(mut self, keep: bool) -> Self {
         self.keep_choices = keep;

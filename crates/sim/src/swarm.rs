@@ -190,8 +190,7 @@ impl Swarm {
 }
 
 impl SwarmReport {
-    /// What a swarm of a thousand drawn seeds missed: faults that never struck, and coverage
-    /// points, if more than one in twenty.
+    /// Faults that never struck, and coverage points that were missed, if more than one in twenty.
     #[must_use]
     pub fn unreached(&self) -> Vec<String> {
         let never = Fault::ALL.iter().filter(|&&fault| self.faults.of(fault) == 0);

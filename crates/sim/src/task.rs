@@ -80,7 +80,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.with(|world, me| world.path(me))
     }
 
-    /// From now on the running task also comes after `reached`, which its spawn does not imply.
+    /// From now on the running task also comes after `reached`.
     pub fn comes_after(&mut self, reached: Reached) {
         self.with(|world, me| world.comes_after(me, reached));
     }

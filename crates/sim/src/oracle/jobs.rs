@@ -190,8 +190,7 @@ impl JobOracle {
         }
     }
 
-    /// Whether all slots of `stage` have run, and another actor has not completed its own: they
-    /// race to be the last.
+    /// Whether all slots of `stage` have run, and another actor has not completed its own.
     pub(crate) fn is_another_finishing(&self, hub: &Hub, job: JobHandle, stage: usize, actor: usize) -> bool {
         let (Some(body), Ok(record)) = (hub.peek(job), self.find(job)) else {
             return false;

@@ -53,7 +53,7 @@ struct Thread {
     visited: usize,
     now_ns: u64,
     looks: bool,
-    /// By actor: it was in a long turn at some moment since then.
+    /// By actor: it was in a long turn at some moment of the search.
     seen_long: Vec<bool>,
     young: HashSet<usize>,
 }

@@ -79,7 +79,7 @@ impl TaskOracle {
         self.stages.resize(self.stages.len() + tasks as usize, Stage::New);
     }
 
-    /// Whether `worker` could act on `task` now: it is or was queued, or is private to this worker.
+    /// Whether `worker` could act on `task` now.
     pub fn is_reachable(&self, task: TaskId, worker: usize) -> bool {
         match self.stages[task as usize] {
             Stage::New => false,

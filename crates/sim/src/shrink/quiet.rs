@@ -10,8 +10,8 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// The process's panic hook ignores panics of this thread meanwhile; the first call replaces the
-/// hook by one that forwards all others.
+/// The first call replaces the process's panic hook by one that ignores this thread's panics
+/// meanwhile.
 pub(crate) fn quietly<R>(work: impl FnOnce() -> R) -> R {
     HOOK.call_once(|| {
         let before = panic::take_hook();

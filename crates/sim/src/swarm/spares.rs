@@ -3,7 +3,6 @@
 use crate::scenario::{Load, Scenario};
 use crate::scheduler::Dice;
 
-/// Separates this draw from the load's.
 const DRAW: u64 = 0x1405_7b7e_f767_814f;
 
 /// Quanta of a long slot.

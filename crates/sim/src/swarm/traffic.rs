@@ -8,7 +8,6 @@ use crate::schedule::StrategyKind;
 use crate::scheduler::Dice;
 use crate::setup::Setup;
 
-/// Separates the draw of traffic from all others.
 const DRAW: u64 = 0x5851_f42d_4c95_7f2d;
 
 /// Seeds per seed of traffic.

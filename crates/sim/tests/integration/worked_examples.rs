@@ -149,7 +149,7 @@ fn of_costs_10_10_5_1_reserve_takes_the_first_submitted_ten_first() {
     assert_eq!(states, expected);
 }
 
-/// What [`told`] says of A > B > C > D with these numbers of steps, the lightest submitted first.
+/// The weights are A > B > C > D, and the lightest is submitted first.
 fn four_jobs(workers: usize, steps: [usize; 4]) -> Vec<String> {
     let names = ["A", "B", "C", "D"];
     let jobs = (0..4)
@@ -169,7 +169,6 @@ fn main_takes_the_least_served_and_reserve_the_heaviest_through_seven_states_of_
         "A2 B3 C2 D1: B0 | A2",
         // All but A have had one step: the first submitted again.
         "A1 B2 C2 D1: D1 | A3",
-        // A is off the board, and B is the heaviest.
         "B2 C2: C1 | B1",
         "B1 C1: C2 | B2",
         ":",

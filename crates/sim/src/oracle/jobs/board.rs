@@ -92,9 +92,8 @@ impl JobOracle {
             .is_ok_and(|record| record.is_open_since(since) && !record.limited)
     }
 
-    /// A job that satisfies `may_be_gone_into`, has stood on the board since before `boundary`, and
-    /// arrived since a worker `looked` there: its submission returned by `boundary`, or an arrival
-    /// was counted since.
+    /// A job that has stood on the board since before `boundary`, and arrived since a worker
+    /// `looked` there.
     pub(crate) fn awaited_young(
         &self,
         boundary: Moment,

@@ -7,9 +7,8 @@
 //! ```
 //!
 //! A turn does a few steps and returns `Again`, or `Parked` after leaving its waker with a full or
-//! empty channel, or with the [`Environment`]. The tasks also wake for nothing, add and cancel
-//! tasks, run nested jobs, fail and panic. They check that a channel is in order, and that a
-//! completed job has passed on every number made.
+//! empty channel, or with the [`Environment`]. The tasks check that a channel is in order, and that
+//! a completed job has passed on every number made.
 
 mod environment;
 mod task;
@@ -63,7 +62,7 @@ struct TurnPlan {
 #[derive(Clone)]
 enum Whim {
     None,
-    /// Both questions, whether to stop and to yield, are steps for others.
+    /// Asks whether to stop and to yield; both questions are steps.
     Asks,
     WakesItself,
     WakesOthers,

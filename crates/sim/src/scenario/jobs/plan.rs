@@ -24,7 +24,7 @@ pub(super) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behaviour {
     Plain,
-    /// Both questions, whether to stop and to yield, are steps for others.
+    /// Asks whether to stop and to yield; both questions are steps.
     Asks,
     Fails,
     Panics,

@@ -18,8 +18,7 @@
 //! | wait of a young heavy job | the line, and a short job for each visit in it if short jobs have one slot |
 //! | share of heavy jobs while one is old | 15 % of all workers' time; of what main workers give to old jobs, the part by number |
 //!
-//! An old job waits while others catch up in their part of the time, and overshoot by a visit. A
-//! job that is old from the beginning counts as one stay.
+//! A job that is old from the beginning counts as one stay.
 //!
 //! A short job is *settled* if it stays young, and no heavy or middle job was young and no
 //! allowance used up since a time without short jobs. Every worker takes it, or a short job before

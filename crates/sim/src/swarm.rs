@@ -190,7 +190,8 @@ impl Swarm {
 }
 
 impl SwarmReport {
-    /// Faults that never struck, and coverage points that were missed, if more than one in twenty.
+    /// Faults that never struck, and the missed coverage points if they are more than one in
+    /// twenty.
     #[must_use]
     pub fn unreached(&self) -> Vec<String> {
         let never = Fault::ALL.iter().filter(|&&fault| self.faults.of(fault) == 0);

@@ -230,7 +230,7 @@ impl<T, S> std::fmt::Debug for SimCtx<'_, T, S> {
     }
 }
 
-/// It sometimes panics, as a user's hook may.
+/// They sometimes panic, as a user's hook may.
 #[derive(Clone)]
 pub(crate) struct Hooks {
     pub(crate) world: Rc<RefCell<World>>,

@@ -4,8 +4,8 @@
 //! branch, and takes the first branch of every new fork. Three reductions keep the tree small
 //! without losing a state that leads to something new:
 //!
-//! - **Known states.** A run that reaches a [known state](crate::fingerprint) stops there. It is
-//!   completed round-robin, which takes fewer steps than unwinding its actors.
+//! - **Known states.** Nothing new is tried in a run after a [known state](crate::fingerprint). The
+//!   run is completed round-robin, which takes fewer steps than unwinding its actors.
 //! - **Own steps.** An actor's next step that touches nothing shared is taken at once and no other
 //!   is tried. An earlier actor with the same history shows it.
 //! - **Sleep sets** (Godefroid, "Partial-order methods for the verification of concurrent systems",

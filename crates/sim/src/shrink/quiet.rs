@@ -10,8 +10,8 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// The first call replaces the process's panic hook by one that ignores this thread's panics
-/// meanwhile.
+/// The panic hook ignores this thread's panics meanwhile. The first call installs it for the
+/// process.
 pub(crate) fn quietly<R>(work: impl FnOnce() -> R) -> R {
     HOOK.call_once(|| {
         let before = panic::take_hook();

@@ -118,7 +118,7 @@ impl World {
         deadline_ns.saturating_add(1_000 << magnitude)
     }
 
-    /// `actor` continues at the latest time on any clock.
+    /// On a tie `actor` continues at the latest time on any clock.
     pub(crate) fn maybe_tie(&mut self, actor: usize) {
         if self.strikes(Fault::Tie) {
             let latest = self.actors.iter().map(|actor| actor.clock_ps).max();

@@ -1,7 +1,7 @@
 //! Checks whether the policy allows a run that was recorded on threads.
 //!
 //! A [`Record`] has each actor's events in order, and numbers the changes of each shared word. The
-//! checker looks for an order of all events, under the simulator's [oracles](sim::Oracle):
+//! checker looks for an order of all events that satisfies the simulator's [oracles](sim::Oracle):
 //!
 //! ```text
 //!   worker 0       ─ ─ ─ ► ┐                     ┌─► oracles: exactly once, count, gate, sleep, protocol, fairness
@@ -10,11 +10,8 @@
 //! ```
 //!
 //! An event may come next if its change of a word is that word's next, the value it read has been
-//! written, and its task is where its actor could take it. [The order of a run](crate#the-order) shows
-//! that every correct run has such an order, and that any order will do.
-//!
-//! Time is proportional to the events; memory is eight bytes a task and four a change, beside the
-//! record.
+//! written, and its task is where its actor could take it. [Every correct run has such an
+//! order](crate#the-order), and any order will do. Time is linear in the events.
 
 mod course;
 mod merge;
@@ -34,18 +31,18 @@ use merge::Merge;
 pub struct Checked {
     /// Events that were ordered.
     pub events: u64,
-    /// Tasks that ended, in whichever way.
+    /// Tasks that ended.
     pub tasks: u64,
     /// Changes of shared words.
     pub changes: u64,
-    /// All events in order, one a nanosecond, if requested. They are those of a simulated run, so
+    /// All events in order, one a nanosecond, if requested;
     /// [`write_chrome_trace`](sim::write_chrome_trace) draws them.
     pub course: Vec<Event>,
     /// Names of the actors, by number.
     pub actors: Vec<String>,
 }
 
-/// A rejected record: an oracle found a violation, or an event has no place in any order.
+/// Why a record was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rejection {
@@ -53,7 +50,7 @@ pub struct Rejection {
     pub oracle: Oracle,
     /// The number of the actor whose event it was.
     pub actor: usize,
-    /// The number of the event among that actor's, from 0.
+    /// The event's number among that actor's.
     pub event: u64,
     /// What was wrong, or expected.
     pub message: String,

@@ -7,8 +7,8 @@
 //!  └─────────┴────────────────────────────┴───────────┴───────┘
 //! ```
 //!
-//! The commonest event is the start of a task. Its extra bits hold how many tasks its worker has
-//! spawned since the last event, and it implies the end of the task before; so a task that stays on
+//! The commonest event is the start of a task. It implies the end of the task before, and its extra
+//! bits count the tasks that its worker has spawned since the last event; so a task that stays on
 //! its worker takes one word.
 
 use std::fmt;
@@ -17,7 +17,6 @@ use sim::WordName;
 
 use crate::word::{code, of_code};
 
-/// Bits of a party's number in a [`TaskId`].
 const PARTY_BITS: u32 = 12;
 
 /// The most parties that a record can have.
@@ -36,8 +35,8 @@ const MOVES_MASK: u64 = (1 << MOVES_BITS) - 1;
 /// Position of a word's code, in place of the party.
 const WORD_SHIFT: u32 = TASK_SHIFT + NUMBER_BITS;
 
-/// A task's number: the party that spawned it, a number within that party, and how often the task
-/// was put into a queue since, which orders two parties that took it.
+/// A task's number: its spawning party, a number within that party, and how often the task was put
+/// into a queue since, which orders two parties that took it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskId(u64);
 
@@ -99,8 +98,7 @@ impl fmt::Debug for TaskId {
 /// One event of a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Calls of `spawn` have returned, for the next tasks of this worker by number. Those that no
-    /// queue has received are private.
+    /// Calls of `spawn` have returned, for the next tasks of this worker by number.
     Spawned {
         /// The number of calls.
         tasks: u32,
@@ -129,8 +127,7 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
-    /// A worker takes a run from the injector. The tasks after the first follow as
-    /// [`Event::OfRun`].
+    /// A worker takes a run from the injector; [`Event::OfRun`] names the tasks after the first.
     TookInjected {
         /// The first task.
         task: TaskId,
@@ -144,7 +141,7 @@ pub enum Event {
     },
     /// A worker found the injector empty.
     InjectorEmpty,
-    /// A worker has stolen a task, and perhaps others that are in its own queue now.
+    /// A worker has stolen a task, and perhaps others into its own queue.
     Stole {
         /// The task that it runs.
         task: TaskId,
@@ -191,11 +188,10 @@ pub enum Event {
     },
     /// A party outside waited until nothing was in flight.
     Idle,
-    /// A party outside has waited too long and has ended the run by force.
+    /// A party outside has waited too long and ends the run by force.
     GaveUp,
 }
 
-/// The first bits of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Kind {
@@ -251,26 +247,23 @@ impl Kind {
         Self::GaveUp,
     ];
 
-    /// A word without a value.
     #[inline]
     pub(crate) fn plain(self) -> u64 {
         self as u64
     }
 
-    /// A word with a number.
     #[inline]
     pub(crate) fn of_number(self, number: u32) -> u64 {
         self as u64 | u64::from(number) << TASK_SHIFT
     }
 
-    /// A word with a task and the extra bits.
     #[inline]
     pub(crate) fn of_task(self, task: TaskId, extra: u32) -> u64 {
         debug_assert!(extra <= EXTRA_MAX, "it has eight bits");
         self as u64 | u64::from(extra) << EXTRA_SHIFT | task.0 << TASK_SHIFT
     }
 
-    /// The first word of a word's event: its code in place of the party, its version as the number.
+    /// The word's code stands in place of the party, its version in place of the number.
     #[inline]
     pub(crate) fn of_word(self, word: WordName, version: u32) -> u64 {
         // A slot's code may be larger than a party; there is room above.
@@ -305,7 +298,6 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// A task starts, and the one before has ended.
     fn start(&mut self, task: TaskId) -> Event {
         if self.running {
             self.running = false;
@@ -326,7 +318,7 @@ impl<'a> Events<'a> {
 impl Iterator for Events<'_> {
     type Item = Event;
 
-    /// The next event. A truncated log ends here.
+    /// A truncated log ends here.
     #[inline]
     fn next(&mut self) -> Option<Event> {
         match self.rest {

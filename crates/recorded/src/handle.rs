@@ -12,7 +12,7 @@ use crate::ports::{Numbered, Recorded};
 use crate::recording::{Run, SharedWords};
 use crate::word::{Versioned, VersionedWord};
 
-/// Hands tasks to a recorded run. It is one party; a clone is another one.
+/// One party that hands tasks to a recorded run; a clone is another one.
 pub struct RecordedHandle<'r, T> {
     run: &'r Run<T>,
     /// Taken by the drop.
@@ -132,7 +132,7 @@ impl<'r, T> RecordedHandle<'r, T> {
         self.run.shared.scheduler().sleep().finish(&self.ports());
     }
 
-    /// Reads both words after their last change, which records how many changes there were.
+    /// Records how many changes the two words had in all.
     pub(crate) fn look_for_the_last_time(&self) {
         let (scheduler, ports) = (self.run.shared.scheduler(), self.ports());
         scheduler.state().in_flight(&ports);
@@ -150,7 +150,6 @@ impl<'r, T> RecordedHandle<'r, T> {
     }
 }
 
-/// The ports of a party with a bounded wait.
 struct Waiter<'a, T> {
     ports: Ports<'a, T>,
     run: &'a Run<T>,
@@ -165,7 +164,7 @@ impl<T> Waiting for Waiter<'_, T> {
 
     fn wait_past(&self, ticket: u64) {
         if !self.run.shared.wait_past_for(ticket, self.run.recording.patience) {
-            // Without the panic hook, since `wait_idle` catches it.
+            // `wait_idle` catches it, so the panic hook is not called.
             resume_unwind(Box::new(OutOfPatience));
         }
     }

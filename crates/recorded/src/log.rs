@@ -7,10 +7,8 @@ use sim::WordName;
 
 use crate::word::Stamped;
 
-/// The log of one party, in its own memory.
-///
-/// It holds back three things, since mostly the next event includes them: spawned tasks, the end of
-/// a task, and a push into the injector.
+/// The log of one party. It holds back spawned tasks, the end of a task and a push into the
+/// injector, since mostly the next event includes them.
 #[derive(Debug)]
 pub struct Log {
     party: u32,
@@ -19,11 +17,8 @@ pub struct Log {
     numbered: Cell<u32>,
     told: Cell<u32>,
     running: Cell<bool>,
-    /// A task's end that is held back.
     ended: Cell<bool>,
-    /// A push into the injector that is held back.
     injected: Cell<Option<TaskId>>,
-    /// Whether a party outside is handing over.
     handing_over: Cell<bool>,
     /// Length of the log at the last empty injector.
     empty_at: Cell<usize>,
@@ -32,7 +27,6 @@ pub struct Log {
     slot_seen: Cell<u32>,
 }
 
-/// The content of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     pub(crate) party: usize,
@@ -42,7 +36,7 @@ pub(crate) struct Written {
 
 impl Log {
     /// The log of party `party`, with touched memory for `entries` entries, so that recording does
-    /// not wait for the operating system. It grows beyond that.
+    /// not wait for page faults.
     ///
     /// # Panics
     ///
@@ -141,7 +135,7 @@ impl Log {
         }
     }
 
-    /// The injector was empty. Recorded once until the next event.
+    /// Recorded once until the next event.
     pub(crate) fn injector_empty(&self) {
         self.flush();
         let at = self.words.borrow().len();
@@ -156,12 +150,11 @@ impl Log {
         if self.handing_over.get() {
             self.injected.set(Some(task));
         } else {
-            // A worker's next entry may be the start of a task, which does not imply this.
+            // The start of a task does not imply this.
             self.event(Event::Injected { task });
         }
     }
 
-    /// A batch goes into the injector.
     pub(crate) fn injected_batch(&self, tasks: impl ExactSizeIterator<Item = TaskId> + Clone) {
         self.flush();
         let mut words = self.words.borrow_mut();
@@ -176,7 +169,7 @@ impl Log {
         }
     }
 
-    /// The party has read a word. Recorded only if it changed.
+    /// Recorded only if the word changed.
     #[inline]
     pub(crate) fn read(&self, word: WordName, read: Stamped) {
         let Some(seen) = self.seen(word) else {
@@ -187,7 +180,6 @@ impl Log {
         }
     }
 
-    /// The party has changed a word.
     pub(crate) fn changed(&self, word: WordName, before: Stamped, after: usize) {
         if let Some(seen) = self.seen(word) {
             seen.set(before.version.wrapping_add(1));
@@ -202,7 +194,6 @@ impl Log {
         }
     }
 
-    /// The content, with nothing held back.
     pub(crate) fn into_written(self) -> Written {
         self.flush();
         Written {
@@ -212,8 +203,7 @@ impl Log {
         }
     }
 
-    /// The version in which the party last saw a word that needs it: the two words, and its own
-    /// slot.
+    /// The version that the party last saw; kept for the two words and its own slot.
     #[inline]
     fn seen(&self, word: WordName) -> Option<&Cell<u32>> {
         match word {
@@ -236,7 +226,6 @@ impl Log {
         });
     }
 
-    /// Writes what was held back.
     fn flush(&self) {
         let untold = self.numbered.get() - self.told.get();
         let mut words = self.words.borrow_mut();

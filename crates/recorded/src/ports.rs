@@ -1,7 +1,7 @@
 //! Ports that record what goes through them.
 //!
-//! Each method is that of the ports behind it. A push is recorded before it is done and a take
-//! after it, so that each log has the order of the run.
+//! A push is recorded before it is done and a take after it, so that each log has the order of the
+//! run.
 
 use std::any::Any;
 use std::ops::Deref;
@@ -28,7 +28,6 @@ pub struct Numbered<T> {
 }
 
 impl<T> Numbered<T> {
-    /// The task is about to enter a queue.
     #[inline]
     fn moved(self) -> Self {
         let Self { id, task } = self;

@@ -5,7 +5,7 @@ use executor_core::ExecutorConfig;
 use crate::event::{Event, Events, TaskId};
 use crate::log::{Log, Written};
 
-/// A recorded run: what each party did, in its own order.
+/// A recorded run.
 #[derive(Clone, Debug)]
 pub struct Record {
     config: ExecutorConfig,
@@ -21,12 +21,7 @@ struct Lane {
 }
 
 impl Record {
-    /// The logs of all parties of an executor of `config`, and the tasks that it returned to its
-    /// owner.
-    ///
-    /// # Panics
-    ///
-    /// If a party's log is missing or there are two.
+    /// Panics if a party's log is missing or there are two.
     pub(crate) fn new(
         config: ExecutorConfig,
         logs: impl IntoIterator<Item = Log>,

@@ -13,7 +13,6 @@ use crate::log::Log;
 use crate::ports::Numbered;
 use crate::word::Versioned;
 
-/// Access to words that count their changes.
 pub(crate) type Memory = Versioned<Native>;
 
 pub(crate) type SharedWords<T> = Shared<Numbered<T>, Memory>;
@@ -27,8 +26,7 @@ pub struct Recording {
     pub config: ExecutorConfig,
     /// Entries of eight bytes that each log has memory for at first. Default 4,096.
     pub entries: usize,
-    /// The longest wait for the end. After that the run is ended by force, and the record says so.
-    /// Default 10 s.
+    /// The longest wait for the end, after which the run is ended by force. Default 10 s.
     pub patience: Duration,
 }
 
@@ -47,13 +45,11 @@ impl Recording {
 pub(crate) struct Run<T> {
     pub(crate) shared: Arc<SharedWords<T>>,
     pub(crate) recording: Recording,
-    /// Logs of parties outside that are done.
     pub(crate) logs: Mutex<Vec<Log>>,
     pub(crate) parties: AtomicUsize,
 }
 
 impl<T> Run<T> {
-    /// A log for one more party outside.
     pub(crate) fn log(&self) -> Log {
         // Ordering: Relaxed. Each caller gets another number.
         let party = self.parties.fetch_add(1, Ordering::Relaxed);

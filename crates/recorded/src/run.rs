@@ -42,7 +42,7 @@ pub struct RecordedRun<S, V> {
 ///
 /// # Panics
 ///
-/// With the panic of `body`, or if a clone of the handle outlives `body`, since its log is missing.
+/// With the panic of `body`, or if a clone of the handle outlives `body`.
 pub fn record<T, S, A, R, B, V>(
     recording: &Recording,
     scratch_init: A,

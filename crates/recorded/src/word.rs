@@ -33,7 +33,6 @@ pub(crate) fn code(name: WordName) -> u32 {
     }
 }
 
-/// Returns the name whose [`code`] is `code`.
 pub(crate) fn of_code(code: u32) -> WordName {
     match code {
         0 => WordName::State,
@@ -130,13 +129,11 @@ impl<M: Memory> Versioned<M> {
             }
             match self.exchange(word, whole, new, order) {
                 Ok(()) => return Ok(now),
-                // Perhaps only the version differed.
                 Err(other) => whole = other,
             }
         }
     }
 
-    /// Writes `change` of the value and returns the word before.
     pub(crate) fn replace(
         &self,
         word: &VersionedWord<M::Word>,

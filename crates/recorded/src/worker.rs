@@ -34,7 +34,6 @@ pub(crate) struct WorkerOutput<S> {
     pub(crate) log: Log,
 }
 
-/// The main function of a worker's thread.
 pub(crate) fn work<T, S>(
     worker: usize,
     slot: UnrecordedPorts<T>,
@@ -152,7 +151,6 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
         &mut self.metrics
     }
 
-    /// Records the panic and drops the payload; the scratch value stays as it is.
     fn isolate(&mut self, _payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         self.state.ports().log().panicked();
         Ok(())

@@ -2,8 +2,7 @@
 //!
 //!     cargo run -p sim --example one_runner
 //!
-//! The tasks count the placements of `n` queens. The runner is generic over [`TaskCtx`]; the
-//! simulator runs it under a hundred schedules.
+//! The tasks count the placements of `n` queens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +33,6 @@ impl Board {
     }
 }
 
-/// Puts a queen on each free place of the next row. The scratch value counts full boards.
 fn run<C: TaskCtx<Board, Count>>(board: Board, cx: &mut C) {
     if board.rows_left == 0 {
         cx.scratch().solutions += 1;

@@ -3,10 +3,8 @@
 //!     cargo run -p sim --example own_races
 //!     cargo test -p sim --example own_races
 //!
-//! A *lost update*: two tasks read a total, add one, and write it back. A *graph that waits for
-//! itself*: a task spawns its child and waits for it, which works while a worker is free to run the
-//! child. Both runners are generic over [`TaskCtx`], so threads run the same; [`Access::access`]
-//! marks what they share.
+//! A *lost update*: two tasks add one to a total. A *graph that waits for itself*: tasks wait for
+//! their children, and no worker is free to run one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +12,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use executor_threaded::{Executor, ExecutorConfig};
 use sim::{Access, Failure, Simulation, TaskCtx};
 
-/// Two of these should make two.
 struct AddOne;
 
 fn add_one<C: TaskCtx<AddOne, ()> + Access>(total: &AtomicU64, cx: &mut C) {
@@ -24,7 +21,6 @@ fn add_one<C: TaskCtx<AddOne, ()> + Access>(total: &AtomicU64, cx: &mut C) {
     cx.access("write one more", || total.store(seen + 1, Ordering::Relaxed));
 }
 
-/// A test body: the run and the expectation.
 fn two_add_one(simulation: Simulation) -> Result<(), Failure> {
     let total = Arc::new(AtomicU64::new(0));
     let shared = Arc::clone(&total);
@@ -102,7 +98,6 @@ mod tests {
 
     use super::*;
 
-    /// Finds, shrinks, and replays from the line.
     fn found(body: fn(Simulation) -> Result<(), Failure>) -> Failure {
         let found = Simulation::new(0).workers(2).explore(0..1_000, body);
         let failure = found.expect_err("there is a race");

@@ -1,11 +1,9 @@
 //! An actor: one thread of control in the simulated world, as a stackful coroutine.
 //!
 //! A worker, producer or closer runs production code unchanged, and suspends inside the port
-//! methods.
-//!
-//! When a run ends early, each unfinished actor is resumed with [`Resume::TearDown`]: the port
-//! method unwinds with a [`Teardown`] payload, caught at the coroutine's root. Forced unwinding of
-//! coroutines would look like a task's panic to core's run loop.
+//! methods. When a run ends early, each unfinished actor is resumed with [`Resume::TearDown`]: the
+//! port method unwinds with a [`Teardown`] payload, caught at the coroutine's root. To core's run
+//! loop, forced unwinding of coroutines would look like a task's panic.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -149,7 +147,6 @@ pub(crate) enum Resume {
     TearDown,
 }
 
-/// Payload of the unwinding that ends an unfinished actor.
 pub(crate) struct Teardown;
 
 pub(crate) struct Actors {
@@ -190,7 +187,6 @@ impl Actors {
             .push(Some(Coroutine::with_stack(pooled_stack(), root)));
     }
 
-    /// Runs the actors step by step until all have finished or an oracle failed the run.
     pub(crate) fn run(&mut self) {
         loop {
             let next = self.world.borrow_mut().decided();

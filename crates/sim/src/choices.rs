@@ -7,8 +7,7 @@
 //! 0*12.1*3.0/2.0.1     actor 0 twelve times, actor 1 three times, actor 0 once; the numbers 2, 0 and 1
 //! ```
 //!
-//! Consecutive picks of one actor are a *segment*. The run switches actors between segments; few
-//! switches make it readable.
+//! Consecutive picks of one actor are a *segment*; few segments make a run readable.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +25,7 @@ pub struct Choices {
     pub numbers: Vec<u64>,
 }
 
-/// Choices that a replay line may have. Longer lists are for files.
+/// Choices in a replay line; longer lists are for files.
 const LINE_MAX: usize = 1 << 22;
 
 impl Choices {
@@ -50,8 +49,8 @@ impl Choices {
         }
     }
 
-    /// Cuts the picks to as many as `given` has, and drops zeros at the end of the numbers, since a
-    /// missing number is 0.
+    /// Keeps as many picks as `given` has, and drops final zeros of the numbers: a missing number
+    /// is 0.
     pub(crate) fn as_far_as(&self, given: &Self) -> Self {
         let mut own = self.clone();
         own.picks.truncate(given.picks.len());

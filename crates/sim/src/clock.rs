@@ -1,17 +1,16 @@
 //! Virtual time: the cost of each operation.
 //!
-//! Each actor has a clock, which its operations move. Clocks synchronise where one actor's work
-//! must follow another's: a take after the push, a wake after the unpark, a second write of a cache
-//! line after the first. An operation pays its price, and a fetch of its [line](crate::lines) if
-//! another core has touched it since:
+//! Each actor has a clock. Clocks synchronise where one actor's work must follow another's: a take
+//! after the push, a wake after the unpark, a second write of a cache line after the first. An
+//! operation pays its price, and a fetch of its [line](crate::lines) if another core has touched it
+//! since:
 //!
 //! ```text
 //!   actor's clock ──► + the operation ──► + the line, if another core has it ──► + the queue at that line
 //! ```
 //!
 //! With [`Earliest`](crate::StrategyKind::Earliest) this is a discrete-event simulation of a
-//! machine with a core a worker. The default prices are one machine's; `cargo xtask bench predict`
-//! measures them, and the error of predictions.
+//! machine with a core a worker. `cargo xtask bench predict` measures the default prices.
 
 use std::fmt;
 
@@ -23,8 +22,7 @@ pub(crate) const PS: u64 = 1_000;
 
 macro_rules! costs {
     ($($(#[doc = $doc:literal])+ $name:ident = $default:literal,)+) => {
-        /// What operations cost in virtual time, in picoseconds: the commonest take less than a
-        /// nanosecond.
+        /// What operations cost in virtual time, in picoseconds.
         ///
         /// ```
         /// use sim::{Costs, Simulation, StrategyKind};
@@ -81,13 +79,13 @@ costs! {
     fence_ps = 4_700,
     /// Fetching a line that another core has written, to read it.
     line_read_ps = 121_000,
-    /// Fetching a line that another core has touched, to write it. Other writers wait meanwhile.
+    /// Fetching a line that another core has touched, to write it.
     line_write_ps = 114_000,
     /// A push to the own queue.
     push_ps = 2_200,
     /// A pop from the own queue, empty or not.
     pop_ps = 6_100,
-    /// A look into another's queue or the injector, unchanged since the last look.
+    /// A look into another's queue or the injector, if unchanged.
     look_ps = 10_600,
     /// The first task of a theft, with the lines of the queue and the task.
     steal_ps = 89_000,
@@ -119,7 +117,7 @@ costs! {
     wake_ps = 2_583_000,
     /// An unpark of a thread still on its core, for the caller.
     unpark_awake_ps = 255_800,
-    /// From the start of that unpark until the thread notices.
+    /// From the start of that unpark until the thread notices it.
     doze_wake_ps = 428_000,
     /// An uncontended lock and unlock.
     lock_ps = 9_700,
@@ -127,12 +125,11 @@ costs! {
     board_look_ps = 17_300,
     /// An insertion into the board, or a removal.
     board_change_ps = 71_200,
-    /// An empty slot, without the shared operations that are priced by themselves.
+    /// An empty slot, without the shared operations priced above.
     slot_ps = 6_600,
 }
 
 impl Costs {
-    /// The price of `op` with operand `value`, plus the line if it `comes`.
     pub(crate) fn of(&self, op: Op, value: u64, comes: Option<Touch>) -> u64 {
         let line_ps = match comes {
             None => 0,
@@ -166,7 +163,7 @@ impl Costs {
             Op::FifoLen => self.look_ps,
             Op::SetLast => self.board_look_ps,
             Op::SetInsert | Op::SetRemove => self.board_change_ps,
-            // The world knows whether the target sleeps.
+            // Priced by the world, which knows whether the target sleeps.
             Op::Unpark | Op::Signal => 0,
             Op::End | Op::Panic | Op::HandBack | Op::Awake | Op::Work | Op::Delay => 0,
             // Only in records of runs on threads.
@@ -175,14 +172,14 @@ impl Costs {
         op_ps.saturating_add(line_ps)
     }
 
-    /// The least time until a spawned task runs on a worker that must be woken: the *burden* of an
-    /// edge.
+    /// The *burden* of an edge: the least time until a spawned task runs on a worker that must be
+    /// woken.
     #[must_use]
     pub fn burden_ps(&self) -> u64 {
         self.wake_ps + self.steal_ps + self.steal_task_ps
     }
 
-    /// Sets the cost `name`, which is the name of its field.
+    /// Sets the cost with the field name `name`.
     ///
     /// # Errors
     ///

@@ -33,9 +33,7 @@ coverage_points! {
     BatchStolen = "batch stolen",
     RunTaken = "run taken from the injector",
     VictimDrained = "victim drained under a thief",
-    /// In the search between registering and parking.
     FoundInLastLook = "work found in the last look",
-    /// It deregistered itself, but a waker was first.
     OwnedWake = "deregistering worker was chosen",
     SleeperContended = "sleeper contended",
     SleepWordContended = "sleep word contended",
@@ -49,11 +47,10 @@ coverage_points! {
     TaskPanicked = "task panicked",
     SignalledBeforeWaiting = "signalled before waiting",
     TicketFiredBeforeWaiting = "ticket fired before waiting",
-    /// A pick of the heaviest job was compared with all candidates.
     PickCompared = "pick of the heaviest compared",
     JobRefusedFull = "job refused, full",
     JobRefusedClosed = "job refused, closed",
-    /// It was accepted during a shutdown, and taken back.
+    /// Accepted during a shutdown, and taken back.
     JobStoppedAtTheDoor = "job stopped at the door",
     JobCompleted = "job completed",
     JobFailed = "job failed",
@@ -63,7 +60,6 @@ coverage_points! {
     TaskKept = "task kept private",
     ExposedToSearcher = "private, exposed to a searcher",
     ExposedToSleeper = "private, exposed to a sleeper",
-    /// They had turned out to be long.
     ExposedLong = "private, exposed as tasks are long",
     ExposedInjected = "private, exposed through the injector",
     /// A worker kept more tasks than its buffer holds.
@@ -72,7 +68,6 @@ coverage_points! {
     Published = "private, published by the task",
     PrivateHandedBack = "private, handed back",
     PanickedOverPrivate = "private, left by a panic",
-    /// A worker with private tasks read the clock because the set of idle workers had changed.
     ChangeExamined = "private, change of idle workers examined",
     BurstOutlastsSpinning = "burst outlasts spinning",
     BeganAfterEnd = "worker began after the end",
@@ -81,11 +76,9 @@ coverage_points! {
     /// The hook panicked over a task that had not started.
     HookDroppedTask = "hook dropped a task",
     RefusedFull = "task refused, count full",
-    /// A worker borrowed counts while producers may not.
     BorrowedBeyondMax = "borrowed beyond the producers' max",
     ClosedOverWork = "closed over work",
     AbortedOverWork = "aborted over work",
-    /// Between its registration as a sleeper and its park.
     ClosedOverSleepy = "closed over a worker falling asleep",
     AdmittedAtLimit = "job admitted at the limit",
     ReserveTurn = "reserve turn of a single worker",
@@ -93,24 +86,18 @@ coverage_points! {
     ReserveFellThrough = "reserve role fell through",
     SingleTaken = "single taken",
     YoungBeforeOld = "young job before an old one",
-    /// A worker owed time to an old job, and went into it.
     OldInTurn = "old job in its turn",
     ReserveTookYoung = "reserve role, young job",
-    /// For all four quanta.
     OldStay = "stay in an old job",
-    /// Before its four quanta were over.
     GaveWay = "old job left for a young one",
-    /// With more to do.
     QuantumOver = "quantum over",
     PickTied = "pick among equally heavy jobs",
-    /// A pick of the least served job was compared with all candidates.
     ServiceCompared = "pick of the least served compared",
     StageWithoutSlots = "stage without slots",
     /// Two workers ran the last slots of a stage, and neither had completed them.
     TwoFinishers = "two finishers race",
     StagesSideBySide = "stages side by side",
     SeveralClaimed = "several slots claimed at once",
-    /// They can be claimed again.
     SlotsGivenBack = "claimed slots given back",
     SlotsGivenUp = "claimed slots given up",
     CancelledOverClaimed = "cancelled over claimed slots",
@@ -121,9 +108,7 @@ coverage_points! {
     EndedByLentThread = "last finisher is a lent thread",
     TwoThreadsLent = "two threads lent to one job",
     NestAdmitted = "slot ran a job of its own",
-    /// There was no room for the nested job.
     NestByHand = "slot ran a job by hand, full",
-    /// The gate was closed to the nested job.
     NestByHandInDrain = "slot ran a job by hand, closed",
     TaskWokenParked = "parked task woken",
     TaskWokenInTurn = "task woken in its turn",
@@ -139,9 +124,7 @@ coverage_points! {
     EndedByHandle = "ended by the drop of its handle",
     LentThreadRanTurn = "lent thread ran a turn",
     SpareTold = "spare thread told to watch",
-    /// In its last look before it parked.
     SpareToldItself = "spare thread told by itself",
-    /// The time to stand in had come.
     WatcherWoken = "watching thread woken",
     SpareStoodIn = "spare thread stood in",
     SpareWentOn = "spare thread went from job to job",

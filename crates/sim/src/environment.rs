@@ -15,12 +15,10 @@ use crate::setup::Ending;
 use crate::word::Glass;
 use crate::world::World;
 
-/// A producer hands over its tasks, one by one or in batches, and keeps refused ones.
 pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let mut tasks = tasks.into_iter();
     while tasks.len() > 0 {
-        // The next task is handed over whatever happened to the earlier ones.
         ports
             .handle
             .with(|world| world.at_rest(|state| tasks.len().hash(state)));
@@ -60,7 +58,7 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     }
 }
 
-/// A hand-over is all or nothing. Only a closed gate or a full count refuses it.
+/// Only a closed gate or a full count refuses a hand-over, as a whole.
 fn judge_hand_over<T>(
     world: &World,
     ports: &SimPorts<'_, T>,
@@ -93,7 +91,6 @@ pub(crate) fn keep_all<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>) {
     ports.take_back(tasks.map(|task| ports.track(task, Origin::External)).collect());
 }
 
-/// The owner drops an executor whose thread could not be started.
 pub(crate) fn give_up<T>(ports: &SimPorts<'_, T>) {
     ports.queues.scheduler.abort(ports);
 }
@@ -107,7 +104,6 @@ pub(crate) fn weigh_down<T>(ports: &SimPorts<'_, T>) {
         let weight = state.count_max() - room - state.in_flight(&Glass);
         match state.accept(ports, weight) {
             Ok(()) => {}
-            // Other actors have added to it in between.
             Err(Refused::CountOverflow) => continue,
             Err(Refused::Closed) => return,
         }
@@ -124,7 +120,6 @@ pub(crate) fn weigh_down<T>(ports: &SimPorts<'_, T>) {
 
 const ROOM_MAX: usize = 8;
 
-/// The owner ends the executor.
 pub(crate) fn end<T>(ports: &SimPorts<'_, T>, ending: Ending) {
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let call = |what: &dyn Fn()| {
@@ -164,7 +159,6 @@ pub(crate) fn pause(handle: &Handle<'_>) {
     handle.pause(World::some_steps);
 }
 
-/// Deals tasks round-robin to producers.
 pub(crate) fn deal<T>(tasks: impl IntoIterator<Item = T>, producers: usize) -> Vec<Vec<T>> {
     let mut hands: Vec<Vec<T>> = (0..producers).map(|_| Vec::new()).collect();
     for (n, task) in tasks.into_iter().enumerate() {

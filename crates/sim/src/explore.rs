@@ -4,9 +4,8 @@
 //!   seeds ─► run, run, run … ─► a failure ─► shrink ─► a line, a table, a sentence
 //! ```
 //!
-//! A *test body* is a function from a [`Simulation`] to its outcome. Shrinking calls it with
-//! smaller settings, so it must not change them, and must make what its tasks share anew in each
-//! call.
+//! Shrinking calls a test body with smaller settings, so the body must not change them, and must
+//! make what its tasks share anew in each call.
 
 use std::env::VarError;
 use std::ops::Range;
@@ -67,8 +66,7 @@ impl Simulation {
     /// # Errors
     ///
     /// The smallest failure found. If the first does not recur from its own line, that is the
-    /// failure: `body` depends on more than its schedule, such as a clock, a hash map's order or an
-    /// earlier run.
+    /// failure: `body` depends on more than its schedule.
     pub fn explore<R>(
         &self,
         seeds: impl IntoIterator<Item = u64>,
@@ -104,8 +102,8 @@ impl Simulation {
         Ok(schedules)
     }
 
-    /// Runs `body` for each replay line in `corpus`, so that old failures stay mended. Skips empty
-    /// lines and lines that begin with `#`. Returns the number of runs.
+    /// Runs `body` for each replay line in `corpus`. Skips empty lines and lines that begin with
+    /// `#`. Returns the number of runs.
     ///
     /// # Panics
     ///
@@ -158,7 +156,7 @@ impl<T, S> Report<T, S> {
 ///
 /// # Panics
 ///
-/// When a variable is no whole number: other seeds would run unnoticed.
+/// When a variable is no whole number.
 #[must_use]
 pub fn seeds(default: u64) -> Range<u64> {
     let number = |name: &str, default: u64| match std::env::var(name) {

@@ -1,7 +1,7 @@
 //! Why private tasks become public, for the coverage points.
 //!
 //! Core reports no reason. The world infers it from the private tasks pushed before the wake-up's
-//! fence, and from the sleep word the worker read last. Ambiguous cases count as none.
+//! fence, and from the sleep word read last. Ambiguous cases count as none.
 
 use executor_core::ExecutorConfig;
 
@@ -16,10 +16,8 @@ pub(crate) struct Exposures {
 
 #[derive(Clone, Debug, Default)]
 struct Exposure {
-    /// The running task is publishing.
     publishing: bool,
-    /// Private tasks pushed since the last fence, and private tasks before the first of those
-    /// pushes.
+    /// Private tasks pushed since the last fence, and private tasks before these pushes.
     pushed: usize,
     of: usize,
 }
@@ -33,7 +31,6 @@ impl Exposures {
         self.workers[worker].publishing = begins;
     }
 
-    /// `worker`, with `private` private tasks, pushed one of them.
     pub(crate) fn pushed(&mut self, worker: usize, private: usize) {
         let exposure = &mut self.workers[worker];
         if exposure.pushed == 0 {
@@ -48,8 +45,7 @@ impl Exposures {
         self.open > 0
     }
 
-    /// A fence of `worker` made its pushes public. Returns why; `searched` says whether it saw
-    /// searchers.
+    /// A fence made the pushes of `worker` public. Returns why.
     pub(crate) fn fenced(&mut self, worker: usize, searched: bool) -> Option<CoveragePoint> {
         let exposure = &mut self.workers[worker];
         let (pushed, of) = (std::mem::take(&mut exposure.pushed), exposure.of);

@@ -33,7 +33,7 @@ impl FailingRun {
         }
     }
 
-    /// Replays the line.
+    /// Replays the line, which must fail as before.
     ///
     /// # Errors
     ///

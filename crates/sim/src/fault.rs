@@ -1,9 +1,8 @@
 //! Faults: events that are rare on a real machine.
 //!
-//! Each kind has a budget, so that a run ends once it is spent; a rarity, the chances per strike
-//! while the budget lasts; and a counter for the swarm's table.
-//!
-//! A fault without a budget draws no random number, so old lists of choices survive a new kind.
+//! Each kind has a budget, so that a run ends once it is spent, and a rarity: chances per strike
+//! while the budget lasts. A fault without a budget draws no random number, so old lists of choices
+//! survive a new kind.
 
 macro_rules! faults {
     ($($(#[doc = $doc:literal])+ $fault:ident, $field:ident, $key:literal, $name:literal, 1 in $rarity:literal;)+) => {
@@ -82,16 +81,15 @@ faults! {
     RetryBurst, retry_bursts, "storms", "bursts of contended looks", 1 in 8;
     /// A reading of a clock is far ahead.
     ClockJump, clock_jumps, "jumps", "clock jumps", 1 in 8;
-    /// Two ordered numbers are equal: costs of a job and the one before, or a task's start and
-    /// another actor's clock.
+    /// Two ordered numbers are equal: costs of consecutive jobs, or a task's start and another
+    /// clock.
     Tie, ties, "ties", "ties", 1 in 3;
     /// The environment holds the count near its maximum for a while. Workers' credits and full
-    /// private tasks still fit; a run that spawns more overflows.
+    /// private tasks still fit.
     Overflow, overflows, "overflows", "counts near overflow", 1 in 1;
     /// A worker's thread begins late.
     LateStart, late_starts, "late_starts", "late starts", 1 in 2;
-    /// A slot of a job or a turn of a task is very long, and so are the next, one a worker. The
-    /// load sets the length (100 ms for the build of a hash table) and the jobs.
+    /// A slot of a job or a turn of a task is very long, and so are the next, one a worker.
     LongSlot, long_slots, "long_slots", "long slots", 1 in 12;
     /// A worker's thread cannot be started, so the executor ends before it begins.
     FailedStart, failed_starts, "failed_starts", "failed starts", 1 in 4;

@@ -12,14 +12,12 @@
 //!            version of the object ───┘
 //! ```
 //!
-//! **Equal fingerprints are equal states**, unless hashes collide, by induction over the steps. An
-//! answer is a function of the actor's history, the object's version and the random numbers, and is
-//! mixed into the history. A change is a function of the object's version and the actor's history.
-//! Hence everything through which one actor learns of another is an object: words, queues,
-//! collections, tokens and states of actors, signals, tickets, remaining producers and faults, and
-//! what environment actors share beside the ports ([`World::meets`]). Clocks stand still: see
-//! [`StrategyKind`]. A task's identity is its creator's history, since its number depends on the
-//! order.
+//! **Equal fingerprints are equal states**, unless hashes collide, by induction over the steps: an
+//! answer is a function of the actor's history, the object's version and the random numbers; a
+//! change is a function of the history and the version. Hence everything through which one actor
+//! learns of another is an object, down to remaining faults and what environment actors share
+//! beside the ports ([`World::meets`]). A task's identity is its creator's history, since its
+//! number depends on the order.
 //!
 //! **Two orders of independent operations have equal fingerprints**: no history or version contains
 //! the order. This is the happens-before caching of Musuvathi and Qadeer ("Partial-order reduction
@@ -27,10 +25,8 @@
 //! returns to its old version.
 //!
 //! The oracles' knowledge is not hashed. It must be a function of the state and of each actor's
-//! operations, not of their interleaving; a test compares the ends reached with and without known
-//! states.
+//! operations, not of their interleaving.
 //!
-//! [`StrategyKind`]: crate::StrategyKind
 //! [`World::meets`]: crate::world::World::meets
 
 use std::cell::Cell;
@@ -106,7 +102,7 @@ impl Footprint {
 /// What is shared, besides the objects of a [`crate::trace::Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
-    /// The object of an event. A worker stands for its queue.
+    /// A worker stands for its queue.
     Object(Object),
     /// Whether an actor was unparked, or is parked.
     Token(usize),
@@ -132,8 +128,8 @@ impl Resource {
     }
 }
 
-/// Reads of one unchanged object after which an actor counts as looping. Outside of a loop the
-/// sleep word, the most read, is read unchanged at most half as often.
+/// Reads of one unchanged object after which an actor counts as looping: twice what occurs
+/// otherwise.
 const LOOKS_MAX: u32 = 16;
 
 /// Initial values that separate histories of different kinds.
@@ -237,12 +233,11 @@ impl Fingerprints {
                 }
             }
             Op::Fence | Op::Work | Op::Delay => {}
-            // A user's own tasks share memory that no fingerprint covers: their runs are not
+            // A user's own tasks share memory that no fingerprint covers, so their runs are not
             // searched.
             Op::Access | Op::Await => {}
             // Only in records of runs on threads.
             Op::Leave | Op::HandOver | Op::Refused | Op::GiveUp => {}
-            // Consequences of an operation.
             Op::Awake | Op::Start | Op::End | Op::Panic | Op::HandBack | Op::Keep => {}
         }
     }

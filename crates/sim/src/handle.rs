@@ -42,7 +42,6 @@ impl<'y> Handle<'y> {
         SimWord::new(WordName::Other(number), value)
     }
 
-    /// Before an operation: others may go first.
     pub(crate) fn step(&self) {
         let next = {
             let mut world = self.world.borrow_mut();
@@ -66,19 +65,16 @@ impl<'y> Handle<'y> {
         f(&mut self.world.borrow_mut())
     }
 
-    /// One whole operation: a step, then `f`.
     pub(crate) fn operate<R>(&self, f: impl FnOnce(&mut World, usize) -> R) -> R {
         self.step();
         f(&mut self.world.borrow_mut(), self.actor)
     }
 
-    /// A step of `cost_ns` that touches nothing shared.
     pub(crate) fn work(&self, cost_ns: u64) {
         self.operate(|world, me| {
             world.did(me, Op::Work, Object::None, cost_ns);
             world.work(me, cost_ns);
         });
-        // What follows is later in virtual time, too.
         self.step();
     }
 
@@ -87,7 +83,6 @@ impl<'y> Handle<'y> {
             world.did(me, Op::Delay, Object::None, at_ns);
             world.not_before(me, at_ns.saturating_mul(PS));
         });
-        // What follows is after that time.
         self.step();
     }
 
@@ -105,7 +100,6 @@ impl<'y> Handle<'y> {
         }
     }
 
-    /// Puts a spare thread to sleep until it is woken or `until_ns`.
     pub(crate) fn rest(&self, until_ns: Option<u64>) {
         let blocked = self.operate(|world, me| {
             world.did(me, Op::Park, Object::None, until_ns.unwrap_or(0));

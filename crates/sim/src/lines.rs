@@ -1,7 +1,7 @@
 //! Cache lines: the core that touched each last, so that [costs](crate::Costs) include fetching it.
 //!
-//! The model has no capacity. A core keeps a line it has read until another core writes it. A core
-//! that wrote a line last writes it again for nothing while no other core has read it.
+//! The model has no capacity. A core keeps a line it has read until another core writes it, and
+//! writes its own line for nothing while no other core has read it.
 //!
 //! ```text
 //!             read, by others                       write, by others
@@ -61,9 +61,7 @@ enum Held {
     /// No core: the first fetch from memory costs nothing.
     #[default]
     Nowhere,
-    /// This actor's alone, which may write it.
     By(u32),
-    /// All actors that have seen its version.
     BySeveral,
 }
 
@@ -74,8 +72,7 @@ pub(crate) struct Fetched {
 }
 
 impl Lines {
-    /// `actor`, one of `actors`, does `op` on `object` at `now_ps`; moving a line to a writer takes
-    /// `line_ps`.
+    /// Moving a line to a writer takes `line_ps`.
     pub(crate) fn touch(
         &mut self,
         actor: usize,
@@ -127,7 +124,6 @@ impl Lines {
 }
 
 impl Line {
-    /// Whether `actor` must fetch the line, which it then holds.
     #[inline]
     fn comes(&mut self, actor: usize, touch: Touch) -> bool {
         let before = self.held;

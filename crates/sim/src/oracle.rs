@@ -1,28 +1,8 @@
 //! Oracles: each judges one property of a run.
 //!
-//! An oracle keeps its own books and does not trust the policy:
-//!
-//! | oracle | property |
-//! |---|---|
-//! | [tasks](TaskOracle) | an accepted task runs exactly once or is handed back |
-//! | [count](CountOracle) | the state word covers exactly what is in flight |
-//! | [sleep](SleepOracle) | no worker sleeps beside queued work |
-//! | [protocol](ProtocolOracle) | a change of a word is a step that its actor may take |
-//! | [demand](DemandOracle) | idle workers get some of the private tasks |
-//! | [order](OrderOracle) | each end of a queue gives the right task |
-//! | [reach](ReachOracle) | a worker that finds no work has looked everywhere |
-//! | [economy](EconomyOracle) | a wake has a reason |
-//! | [fairness](FairnessOracle) | a busy worker polls the injector |
-//! | [jobs](JobOracle) | a slot runs once, the board shows claimable jobs, a job ends once |
-//! | [turns](TurnOracle) | a claim follows its worker's role and quantum |
-//! | [task turns](TaskTurnOracle) | a turn has a reason and one worker |
-//! | [stays](StayOracle) | a worker leaves a job in time |
-//! | [stand-ins](StandInOracle) | spare threads run young work beside long turns |
-//! | [service](ServiceOracle) | the least served job comes first |
-//! | [share](ShareOracle) | old jobs get 15 % |
-//! | [lending](LendOracle) | a lent thread runs its own job alone |
-//! | [latency](LatencyOracle) | short jobs end soon |
-//! | [admission](AdmissionOracle) | jobs stay within the capacity, and a refusal has a reason |
+//! An oracle keeps its own books and does not trust the policy. A method named after an event
+//! (`parked`, `submitted`) reports it, mostly with the acting worker or actor, and returns an error
+//! if the event breaks the property.
 //!
 //! The [world](crate::world) raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. The crate
 //! `recorded` applies the oracles of tasks, count, sleep, protocol and fairness to runs on threads.
@@ -209,16 +189,16 @@ impl Violation {
 /// The oracles of tasks, for one run.
 #[derive(Debug, Default)]
 pub struct Oracles {
-    /// Checks that a task runs exactly once.
+    /// See [`TaskOracle`].
     pub tasks: TaskOracle,
-    /// Checks the count of the state word.
+    /// See [`CountOracle`].
     pub count: CountOracle,
-    /// Checks that no worker sleeps beside queued work.
+    /// See [`SleepOracle`].
     pub sleep: SleepOracle,
-    /// Checks the steps of words.
+    /// See [`ProtocolOracle`].
     pub protocol: ProtocolOracle,
     pub(crate) demand: DemandOracle,
-    /// Checks polls of the injector.
+    /// See [`FairnessOracle`].
     pub fairness: FairnessOracle,
     pub(crate) order: OrderOracle,
     pub(crate) reach: ReachOracle,
@@ -238,7 +218,7 @@ impl Oracles {
         self.reach.begin(config);
     }
 
-    /// Records a change of the state word by `actor`, a worker or an actor of the `environment`.
+    /// Records a change of the state word by `actor`.
     pub fn state_changed(
         &mut self,
         actor: usize,

@@ -10,9 +10,8 @@
 //!   table: a row an operation, a column an actor
 //! ```
 //!
-//! The picture is a static SVG whose titles are tooltips. The page has no script and loads nothing:
-//! it can stay beside a bug report, and a test can read it. Each actor has its own clock; the table
-//! shows the order of operations.
+//! The page has no script and loads nothing, so it can stay beside a bug report. Actors have their
+//! own clocks; the table shows the order.
 
 mod picture;
 mod svg;
@@ -26,7 +25,7 @@ use crate::trace::{Bracket, Interleaving};
 use picture::Picture;
 use svg::Svg;
 
-/// Rows of the table, at most: the last ones of a longer run.
+/// Rows of the table; a longer run shows its last ones.
 const ROWS_MAX: usize = 4_000;
 
 /// Writes a page about a run, passed or failed. Without
@@ -207,7 +206,7 @@ impl fmt::Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                // XML forbids these even escaped.
+                // XML forbids these characters.
                 control if control.is_control() && !matches!(control, '\n' | '\t') => {
                     f.write_str("\u{fffd}")?;
                 }

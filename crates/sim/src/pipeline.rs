@@ -1,9 +1,8 @@
 //! A pipeline executor in the simulator: pipeline-exec's policy on simulated words, sets and
 //! tables.
 //!
-//! [`Hub`] is shared by all actors. [`PipeEnv`] is one actor's ports to it: the handle's
-//! operations, and reports to the oracles. A look at the board is a task of the executor, as on
-//! threads.
+//! [`Hub`] is shared by all actors; [`PipeEnv`] is one actor's ports to it. A look at the board is
+//! a task of the executor, as on threads.
 
 mod claimed;
 mod grow;
@@ -55,12 +54,12 @@ pub(crate) struct Look;
 pub(crate) type SimBody = JobBody<SimWord, SimPlace<Ledger>>;
 pub(crate) type SimState = JobState<SimWord, SimPlace<Ledger>>;
 
-/// Nanoseconds of virtual time of a slot, by job, stage and slot.
+/// Nanoseconds of a slot, by job, stage and slot.
 pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;
 
 type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimFifo<JobHandle>, SimTable<Arc<SimBody>>>;
 
-/// Numbers of the collections in traces. The first is the board; its last key is the heaviest job.
+/// Numbers of the collections in traces.
 pub(crate) const HEAVIEST: u32 = 0;
 const SERVED: u32 = 1;
 const JOBS: u32 = 2;
@@ -81,7 +80,7 @@ pub(crate) struct Hub {
     pub(crate) oracle: RefCell<JobOracle>,
     slot_ns: SlotNs,
     claims: Option<Rc<RefCell<Vec<Claimed>>>>,
-    /// By the job's number: how far along its path each stage of a job in flight has come.
+    /// By the job's number: the position that each stage has reached.
     stages: RefCell<HashMap<usize, Vec<Option<Reached>>>>,
     pub(crate) service: RefCell<ServiceOracle>,
     pub(crate) share: RefCell<ShareOracle>,
@@ -95,11 +94,9 @@ pub(crate) struct Hub {
     spares: Spares,
     /// Actors whose slots wait for nested jobs, and the job once it is accepted.
     nests: RefCell<Vec<(usize, Option<JobHandle>)>>,
-    /// Actors that wait for a ticket, or sleep as lent threads, and whether they were woken.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
 
-/// The thread-safe part of a waker; the actor that fires it does the rest.
 #[derive(Default)]
 struct Fired(AtomicBool);
 
@@ -126,7 +123,6 @@ impl Hub {
         let (heaviest, served) = (SimSet::new(HEAVIEST), SimSet::new(SERVED));
         let membership = Membership::of(&heaviest, &served);
         let board = JobBoard::new(heaviest, served, SimSet::new(DEADLINES), SimFifo::new(SINGLES));
-        // The gate must keep jobs within the capacity; the table has places to spare.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
         let shared: Shared =
             PipelineShared::new(config, board, jobs, &mut word).with_spares(extras.spares, &mut word);
@@ -201,12 +197,10 @@ impl Hub {
             .is_some_and(|body| body.state().claims().is_claimable(&Glass))
     }
 
-    /// Whether a slot of `job` is claimable now, and its limit of workers allows another.
     pub(crate) fn has_room(&self, job: JobHandle) -> bool {
         self.peek(job).is_some_and(|body| body.state().has_room(&Glass))
     }
 
-    /// Whether `job` is in flight and has received less service than an old job.
     pub(crate) fn is_young(&self, job: JobHandle) -> bool {
         let young_tag = self.shared.young_tag();
         self.peek(job)
@@ -229,7 +223,7 @@ impl Hub {
         }
     }
 
-    /// Whether `job` is on the board: by weight, by service.
+    /// By weight, by service.
     pub(crate) fn on_board(&self, job: JobHandle) -> (bool, bool) {
         self.membership.of_job(job)
     }
@@ -239,7 +233,6 @@ impl Hub {
         self.membership.tag(job)
     }
 
-    /// What remains after the end: jobs on the board, bodies in the table, counts, looks.
     pub(crate) fn leftovers(&self) -> HashMap<&'static str, usize> {
         let board = self.shared.board();
         let on_board = board.heaviest(&Glass, None).is_some() || board.least_served(&Glass, None).is_some();
@@ -299,8 +292,7 @@ impl PipeEnv<'_, '_> {
         });
     }
 
-    /// Blocks until `fired` was woken, and resets it. `at_once` is called if it was woken before,
-    /// `sleeps` if this actor blocks.
+    /// `at_once` is called if `fired` was woken before, `sleeps` if this actor blocks.
     fn sleep(
         &self,
         fired: &Arc<Fired>,

@@ -1,23 +1,22 @@
 //! Work and span of a run: the time of its task graph on one worker, and on infinitely many.
 //!
 //! Both follow from the tasks' time ([`SimCtx::work`](crate::SimCtx::work)) and spawns, so they are
-//! equal for every schedule. *Work* is the sum over all tasks, *span* the longest path of spawns.
-//! The *burdened* span adds to each edge the least cost of waking a worker for the task, as in
-//! Cilkview (He, Leiserson and Leiserson, "The Cilkview scalability analyzer", SPAA 2010). A greedy
-//! scheduler without costs is between the two bounds (Brent; Graham):
+//! equal for every schedule. The *burdened* span adds to each edge the least cost of waking a
+//! worker, as in Cilkview (He, Leiserson and Leiserson, "The Cilkview scalability analyzer", SPAA
+//! 2010). A greedy scheduler without costs is between two bounds (Brent; Graham):
 //!
 //! ```text
 //!   max(work / P, span)  ≤  makespan  ≤  work / P + span
 //! ```
 //!
-//! The left bound holds for every run. For a scheduler with costs the right bound takes the
-//! burdened span, and the makespan on one worker as the work.
+//! The left bound holds for every run. With costs the right one takes the burdened span, and the
+//! makespan on one worker as the work.
 
 use crate::clock::PS;
 use crate::oracle::TaskId;
 
-/// A position on a path: the time of everything before it. A task keeps it for another that must
-/// wait for it; see [`SimCtx::reached`](crate::SimCtx::reached).
+/// A position on a path of spawns: the time of everything before it. See
+/// [`SimCtx::reached`](crate::SimCtx::reached).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     span_ps: u64,
@@ -33,7 +32,7 @@ impl Reached {
         }
     }
 
-    /// The further of two positions, for what comes after both.
+    /// The further of two positions.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
@@ -57,8 +56,7 @@ pub struct Profile {
     pub burdened_span_ns: u64,
     /// From the start of the producers until the last task ended.
     pub elapsed_ns: u64,
-    /// From the start of the producers until a waiting environment actor knew of the end, if one
-    /// waited.
+    /// From the start of the producers until a waiting environment actor knew of the end.
     pub answered_ns: Option<u64>,
 }
 
@@ -94,7 +92,6 @@ pub(crate) struct Profiler {
     answered_ps: Option<u64>,
 }
 
-/// Their number, and the time of the last end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ended {
     count: u64,
@@ -113,7 +110,6 @@ impl Profiler {
         self.actors.push(Reached::default());
     }
 
-    /// `actor` has made the next task, over an edge with this burden.
     pub(crate) fn spawned(&mut self, actor: usize, burden_ps: u64) {
         self.tasks.push(self.actors[actor].burdened(burden_ps));
     }
@@ -136,13 +132,12 @@ impl Profiler {
         }
     }
 
-    /// What `actor` does next also comes after `reached`. Returns the time of `reached`.
+    /// Returns the time of `reached`.
     pub(crate) fn comes_after(&mut self, actor: usize, reached: Reached) -> u64 {
         self.actors[actor] = self.actors[actor].max(reached);
         reached.at_ps
     }
 
-    /// What `actor` does next comes after `reached` alone.
     pub(crate) fn begins_at(&mut self, actor: usize, reached: Reached) {
         self.actors[actor] = reached;
     }
@@ -186,7 +181,7 @@ mod tests {
     fn work_is_the_sum_and_span_the_longest_path() {
         let mut profiler = Profiler::default();
         (0..2).for_each(|_| profiler.add_actor());
-        // An environment actor, and task 0 of 5 ns, which spawns task 1 of 4 ns after 3 ns.
+        // Task 0 of 5 ns spawns task 1 of 4 ns after 3 ns.
         profiler.spawned(1, 100_000);
         profiler.started(0, 0);
         profiler.works(0, 3_000);

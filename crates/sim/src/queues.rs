@@ -1,8 +1,7 @@
 //! The queues of a simulated executor, as plain double-ended queues.
 //!
-//! They hold [`Tracked`] tasks, each with its number, so that oracles can follow it. The policy
-//! sees only these: a task has its number from its first queue to the runner or user, even as a
-//! worker's private task. The operations are in [`crate::ports`].
+//! They hold [`Tracked`] tasks, each with its number, so that oracles can follow it from its first
+//! queue to the runner. The operations are in [`crate::ports`].
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -17,7 +16,8 @@ use crate::word::SimWord;
 #[derive(Debug)]
 pub(crate) struct Tracked<T> {
     pub(crate) id: TaskId,
-    /// Identifies the task in a search; unlike the number it does not depend on the order.
+    /// Identifies the task in a search; unlike the number it does not depend on the order of
+    /// spawns.
     pub(crate) identity: u64,
     pub(crate) task: T,
 }
@@ -30,7 +30,6 @@ impl<T> Hash for Tracked<T> {
 
 pub(crate) struct Queues<T> {
     pub(crate) scheduler: Rc<Scheduler<SimWord>>,
-    /// Pushed at the back, taken from the front.
     pub(crate) injector: RefCell<VecDeque<Tracked<T>>>,
     /// The owner works at the back, thieves take from the front.
     pub(crate) locals: Vec<RefCell<VecDeque<Tracked<T>>>>,

@@ -44,10 +44,9 @@ pub struct Report<T, S> {
 pub struct Course {
     /// The line that replays it.
     pub line: ReplayLine,
-    /// Hash of every operation in order: equal runs have equal hashes.
+    /// Hash of every operation in order.
     pub trace_hash: u64,
-    /// The run was cut short where a silenced oracle would have failed it; see
-    /// [`crate::RunOptions::silenced`].
+    /// Whether the run was cut short by [`crate::RunOptions::silenced`].
     pub cut: bool,
     /// Steps taken.
     pub steps: u64,
@@ -68,8 +67,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// Steps and switches of the run. After a list of choices that led into an endless run, only
-    /// the list counts.
+    /// Steps and switches of the run. Of an endless run only the list of choices counts.
     #[must_use]
     pub fn size(&self) -> (u64, usize) {
         match &self.line.choices {
@@ -149,13 +147,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Operations of a shrunk run that are shown, at most.
+/// Rows shown of a shrunk run.
 const ROWS: usize = 512;
 
 impl std::error::Error for Failure {}
 
 impl Failure {
-    /// The oracle and the first part of its message, without the state of the actors.
+    /// The oracle and its message, without the state of the actors.
     #[must_use]
     pub fn sentence(&self) -> String {
         let sentence = self.message.lines().next().unwrap_or_default();
@@ -171,8 +169,7 @@ impl Failure {
         }
     }
 
-    /// Writes the choices to `path` as JSON, with replay line and oracle. The list stays useful
-    /// when changed code makes the line lead elsewhere.
+    /// Writes the choices to `path` as JSON, with replay line and oracle.
     ///
     /// # Errors
     ///

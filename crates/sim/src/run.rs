@@ -26,7 +26,6 @@ pub(crate) struct Run<T: 'static, S: 'static> {
     queues: Rc<Queues<T>>,
     actors: Actors,
     left: Rc<RefCell<Vec<Gone<T, S>>>>,
-    /// Workers sleep until there is work.
     asleep: bool,
     pub(crate) start_failed: bool,
 }
@@ -68,7 +67,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
         }
     }
 
-    /// Adds the workers first, so that a worker's actor has the worker's number.
+    /// The workers come first, so that a worker's actor has the worker's number.
     pub(crate) fn workers<R>(&mut self, scratch_init: impl FnMut(usize) -> S, runner: R)
     where
         R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) + 'static,
@@ -82,7 +81,6 @@ impl<T: 'static, S: 'static> Run<T, S> {
                 world: Rc::clone(&self.world),
                 worker,
             };
-            // After a failed start no further worker is started.
             self.start_failed |= self.world.borrow_mut().strikes(Fault::FailedStart);
             let starts = !self.start_failed;
             self.add(ActorKind::Worker(worker), move |ports| {
@@ -165,8 +163,7 @@ fn work<'y, T, S>(
     }
 }
 
-/// The default idle hooks; if workers begin asleep, a park without spinning precedes them. After
-/// its first work a worker idles as usual.
+/// The default idle hooks. If workers begin asleep, the first park comes without spinning.
 struct AsleepAtFirst {
     idle: TieredIdle,
     asleep: bool,

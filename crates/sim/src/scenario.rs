@@ -159,7 +159,6 @@ impl Scenario {
         self.run_as(simulation, seed)
     }
 
-    /// One run of a search; the scenario's own random numbers come from `seed`.
     pub(crate) fn drive(
         &self,
         driver: DepthFirstDriver,

@@ -1,7 +1,8 @@
 //! A schedule: the actor of each step, and each random number.
 //!
-//! A [`Strategy`] makes the choices; [`Choices`] records them. Strategy and seed determine them, so
-//! a line replays a run. The record also replays it, and stays useful after the code has changed.
+//! A [`Strategy`] makes the choices, and [`Choices`] records them. Strategy and seed determine
+//! them, so a line replays a run; the record also does, and stays useful after the code has
+//! changed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,14 +14,13 @@ use crate::scheduler::{DelayBounded, Earliest, Pct, RandomWalk, Replay, RoundRob
 
 /// Makes the choices of a run.
 pub trait Strategy {
-    /// The actor among [`Moment::runnable`] that takes the next step. The scheduler panics on any
-    /// other.
+    /// The actor among [`Moment::runnable`] that takes the next step; any other is a panic.
     fn pick(&mut self, moment: &Moment<'_>) -> usize;
 
     /// A number below `bound`, which is not 0.
     fn below(&mut self, bound: usize) -> usize;
 
-    /// Whether an event strikes that strikes once in `rarity` times; `rarity` is not 0.
+    /// Whether an event strikes that has one chance in `rarity`, which is not 0.
     fn happens(&mut self, rarity: usize) -> bool {
         self.below(rarity) == 0
     }
@@ -73,7 +73,7 @@ impl<'a> Moment<'a> {
         self.runnable
     }
 
-    /// Those that became runnable since the last pick, each once. No actor but the last moves the
+    /// Those that became runnable since the last pick, each once. Only the last actor moves the
     /// clock of another that was runnable.
     #[must_use]
     pub fn arrived(&self) -> &[usize] {
@@ -132,37 +132,33 @@ impl fmt::Debug for Moment<'_> {
     }
 }
 
-/// The strategies that a replay line can name, with their parameters: `random`, `pct:3`,
-/// `delay:2:400`.
+/// The strategies that a replay line can name: `random`, `pct:3`, `delay:2:400`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StrategyKind {
     /// Every runnable actor is equally likely at every step.
     #[default]
     Random,
-    /// As `Random`, but the last actor continues seven times out of eight: switches are rare, and
-    /// long stretches of one actor meet single steps of another.
+    /// As `Random`, but the last actor continues seven times out of eight.
     Sticky,
     /// Every runnable actor in turn.
     RoundRobin,
     /// The actor with the earliest clock: a machine with a core for each.
     Earliest,
-    /// Random priorities that change a few times; see [`Pct`]. Written `pct:DEPTH:STEPS`.
+    /// Random priorities that change a few times; see [`Pct`].
     Pct {
         /// The depth of bugs that it targets: one more than the number of changes.
         depth: u32,
         /// Expected steps of the run; [`STEPS_EXPECTED`] if not written.
         steps: u32,
     },
-    /// Each actor goes until it must wait, except for a few delays; see [`DelayBounded`]. Written
-    /// `delay:DELAYS:STEPS`.
+    /// Each actor goes until it must wait, except for a few delays; see [`DelayBounded`].
     Delay {
         /// Number of delays.
         delays: u32,
         /// Expected steps of the run; [`STEPS_EXPECTED`] if not written.
         steps: u32,
     },
-    /// All choices, run after run, by a search. Alone it makes the search's first run: each actor
-    /// goes until it must wait, and every random number is the first.
+    /// All choices, run after run, by a search. Alone it makes the search's first run.
     Exhaustive,
 }
 
@@ -184,7 +180,6 @@ impl StrategyKind {
         }
     }
 
-    /// Whether its runs have no time and no pauses, so that their number is bounded.
     pub(crate) fn is_timeless(self) -> bool {
         self == Self::Exhaustive
     }

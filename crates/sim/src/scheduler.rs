@@ -25,16 +25,14 @@ impl Dice {
         Self(XorShiftRng::seed_from_u64(seed))
     }
 
-    /// A number below `bound`, which is not 0. The bias of multiplying is negligible for such small
-    /// bounds.
+    /// `bound` is not 0. The bias of multiplying is negligible for such small bounds.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "there is no number below 0");
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 }
 
-/// `count` moments among the first `steps` steps, soonest last. The first choice is excluded, as no
-/// actor has gone before it.
+/// Soonest last. The first choice is excluded, as no actor has gone before it.
 fn moments(dice: &mut Dice, count: u32, steps: u32) -> Vec<u64> {
     let mut moments: Vec<u64> = (0..count)
         .map(|_| 1 + dice.below(steps.max(1) as usize) as u64)
@@ -55,8 +53,6 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// A stretch ends after twice the expected `steps`. After 32 times as many in all, each stretch
-    /// is one step.
     fn new(steps: u32) -> Self {
         Self {
             all: 0,

@@ -1,16 +1,14 @@
 //! Exhaustive search: every run of a small configuration.
 //!
 //! A [`Search`] runs a scenario with new choices until none are left: then the scenario is
-//! *closed*. All runs are under the oracles. [The depth-first driver](depth_first) says what need
-//! not run again, and [`crate::fingerprint`] what makes two states equal.
+//! *closed*. [The depth-first driver](depth_first) says what need not run again, and
+//! [`crate::fingerprint`] what makes two states equal.
 //!
 //! To have an end, these runs have no time: no operation takes any, no actor pauses, no park times
-//! out. That excludes the policy's decisions by time: which tasks are short, which jobs are late,
-//! how long a worker stays in one. Faults strike or not, wherever they may.
+//! out. That excludes the policy's decisions by time.
 //!
 //! A bound limits the preemptions of a run (Musuvathi and Qadeer, "Iterative context bounding for
-//! systematic testing of multithreaded programs", PLDI 2007). A bound of two or three finds most
-//! bugs, and closes where all runs are too many.
+//! systematic testing of multithreaded programs", PLDI 2007). Two or three find most bugs.
 
 pub(crate) mod configurations;
 mod depth_first;
@@ -92,8 +90,7 @@ impl Search {
         self.run_seeing(progress, |_, _| ())
     }
 
-    /// [`Search::run`] that calls `see` with each run that passed, and its number of searched
-    /// steps.
+    /// `see` gets each run that passed, and its number of searched steps.
     pub(crate) fn run_seeing(
         &self,
         mut progress: impl FnMut(&SearchReport),
@@ -145,7 +142,6 @@ impl Search {
 #[cfg(test)]
 mod tests;
 
-/// Runs between two reports of progress.
 const PROGRESS_EVERY: u64 = 1 << 10;
 
 /// Faults that take no time.

@@ -38,7 +38,6 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
-            // Hundreds of fruitless rounds, as on threads, would show no more than three.
             config: ExecutorConfig::default().tune(|tuning| tuning.spin_iters = 3),
             producers: 1,
             batch: 0,

@@ -10,10 +10,7 @@
 //!
 //! Taking out ever smaller chunks is Zeller and Hildebrandt's ddmin ("Simplifying and isolating
 //! failure-inducing input", 2002). The chunks are segments: cutting single picks would lead to a
-//! switch at every step. A failure with few switches is likelier (Musuvathi and Qadeer, "Iterative
-//! context bounding", PLDI 2007) and easier to follow.
-//!
-//! Shrinking is deterministic: its budget is runs and steps, not time.
+//! switch at every step. Shrinking is deterministic: its budget is runs and steps, not time.
 
 mod quiet;
 mod renumbering;
@@ -34,7 +31,7 @@ use segments::Segments;
 
 pub(crate) use quiet::quietly;
 
-/// The budget of shrinking. When it is spent, the best failure so far is the result.
+/// The budget of shrinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrink {
     /// Runs, at most.
@@ -54,10 +51,8 @@ impl Default for Shrink {
 }
 
 impl Shrink {
-    /// Shrinks a scenario's failure to a small one of the same oracle.
-    ///
-    /// The result is a run that happened, with all its operations and with the choices in its line.
-    /// If its line does not reproduce the failure, the result is the failure itself.
+    /// Shrinks a scenario's failure to a small one of the same oracle, or returns the failure
+    /// itself if its line does not reproduce it.
     ///
     /// # Errors
     ///
@@ -78,10 +73,10 @@ impl Shrink {
 }
 
 pub(crate) trait Subject {
-    /// These fields as a line would have them, if they make sense.
+    /// `None` if the fields make no sense.
     fn settle(&self, fields: Fields) -> Option<Fields>;
 
-    /// Runs `line`. Returns its steps, too.
+    /// Returns the steps, too.
     fn run(&self, line: &ReplayLine, keep_events: bool) -> (u64, Result<(), Failure>);
 }
 
@@ -111,7 +106,7 @@ impl Subject for Scenarios {
 /// Random walks of each kind for each smaller scenario.
 const WALKS: u64 = 16;
 
-/// Random walks to shrink the schedule from; the second is how many failing ones are used.
+/// Random walks to shrink the schedule from; failing ones that are used.
 const STARTS: u64 = 128;
 const STARTS_KEPT: usize = 3;
 
@@ -120,13 +115,12 @@ const ROUNDS: u64 = 3;
 
 const STEPS: &str = "steps";
 
-/// Steps of an undisturbed producer of a few tasks, at most.
 const UNDISTURBED: usize = 1_024;
 
 /// Steps at which a run counts as endless while an endless one is shrunk.
 const ENDLESS: u64 = 16_384;
 
-/// A schedule's quality: few switches, few steps, few and small random numbers.
+/// A schedule's quality: switches, steps, random numbers that are not 0, their sum.
 type Measure = (usize, usize, usize, u64);
 
 #[derive(Clone, Debug)]
@@ -185,8 +179,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
                     ..smallest.line
                 };
                 self.tried += 1;
-                // The last run keeps all operations and has its own limit: if it ends then, it was
-                // only long.
+                // With its own limit an endless run may end: then it was only long.
                 if let (_, Err(mut shrunk)) = self.subject.run(&line, true)
                     && shrunk.oracle == self.oracle
                 {
@@ -206,7 +199,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         }
     }
 
-    /// The smallest failure found, if the failure recurs at all.
+    /// `None` if the failure does not recur.
     fn smallest(&mut self, failure: &Failure) -> Option<Failing> {
         let mut line = failure.course.line.clone();
         let limit = self.limit.to_string();
@@ -246,7 +239,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
             let Some(fields) = self.subject.settle(wanted.clone()) else {
                 continue;
             };
-            // If a field cannot be left out, this is another scenario than wanted.
+            // Some fields cannot be left out.
             if fields.get(name) != wanted.get(name) || !self.hopeless.insert(fields.to_string()) {
                 continue;
             }
@@ -267,7 +260,6 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         None
     }
 
-    /// Shortens the schedule, from the best list and from random walks.
     fn shorter_schedule(&mut self, best: Failing, round: u64) -> Failing {
         let mut starts = vec![best];
         for walk in 0..STARTS {
@@ -288,8 +280,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         self.left.runs > 0 && self.left.steps > 0
     }
 
-    /// Each actor goes until it must wait: first the workers, or the producer so that they find
-    /// work.
+    /// The workers go first, or the producer so that they find work.
     fn attempt_undisturbed(&mut self, line: &ReplayLine) -> Option<Failing> {
         let producer = Renumbering::of(&line.fields).first_producer();
         let producer_first = Choices::of_segments(&[(producer, UNDISTURBED)], Vec::new());
@@ -297,7 +288,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
     }
 
     fn attempt_with(&mut self, line: &ReplayLine, choices: Choices) -> Option<Failing> {
-        // A list up to the limit would make any run endless; only the fair part after it counts.
+        // A list up to the limit would make any run endless.
         if self.is_endless && choices.picks.len() as u64 > self.limit / 4 {
             return None;
         }
@@ -315,7 +306,6 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         if !self.is_endless {
             return Some(failing);
         }
-        // As little of the list as possible, then all actors fairly.
         let all = failing.choices();
         [16, 128, 1024].into_iter().find_map(|picks| {
             let mut choices = all.clone();

@@ -34,7 +34,7 @@ use crate::world::World;
 
 /// A run to set up and start.
 ///
-/// The replay line has everything except the tasks and the runner. [`Simulation::replay`] reads it.
+/// The replay line has everything except the tasks and the runner.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     setup: Setup,
@@ -144,8 +144,7 @@ impl Simulation {
         self
     }
 
-    /// All settings of the executor. Its seed is not used; hundreds of spins take long and show
-    /// nothing.
+    /// All settings of the executor, except its seed, which is not used.
     #[must_use]
     pub fn config(mut self, config: ExecutorConfig) -> Self {
         self.setup.config = config;
@@ -159,14 +158,14 @@ impl Simulation {
         self
     }
 
-    /// Number of environment actors that hand over the initial tasks concurrently.
+    /// Sets [`Setup::producers`].
     #[must_use]
     pub fn producers(mut self, producers: usize) -> Self {
         self.setup.producers = producers;
         self
     }
 
-    /// Tasks that a producer hands over at once; 0 for one by one.
+    /// Sets [`Setup::batch`].
     #[must_use]
     pub fn batch(mut self, batch: usize) -> Self {
         self.setup.batch = batch;
@@ -180,7 +179,7 @@ impl Simulation {
         self
     }
 
-    /// Number of further actors that wait for idleness, each from some moment on.
+    /// Sets [`Setup::waiters`].
     #[must_use]
     pub fn waiters(mut self, waiters: usize) -> Self {
         self.setup.waiters = waiters;
@@ -194,14 +193,14 @@ impl Simulation {
         self
     }
 
-    /// Whether a task that panics by itself is no failure.
+    /// Sets [`Setup::panics_allowed`].
     #[must_use]
     pub fn panics_allowed(mut self, allowed: bool) -> Self {
         self.setup.panics_allowed = allowed;
         self
     }
 
-    /// Steps of a run, at most: a longer one fails as a livelock.
+    /// Sets [`Setup::step_limit`].
     #[must_use]
     pub fn step_limit(mut self, steps: u64) -> Self {
         self.setup.step_limit = steps;
@@ -215,8 +214,7 @@ impl Simulation {
         self
     }
 
-    /// Virtual time at which the producers begin. If not 0, idle workers sleep until then, and spin
-    /// less.
+    /// Sets [`Setup::begin_ns`].
     #[must_use]
     pub fn begin_ns(mut self, begin_ns: u64) -> Self {
         self.setup.begin_ns = begin_ns;
@@ -262,8 +260,7 @@ impl Simulation {
         self.silenced != Some(oracle)
     }
 
-    /// Whether choices are recorded, which is the default. A run of hundreds of millions of steps,
-    /// for its virtual time, can do without; its line still replays it.
+    /// Whether choices are recorded (the default). A run without still replays from its line.
     #[must_use]
     pub fn keep_choices(mut self, keep: bool) -> Self {
         self.keep_choices = keep;
@@ -272,8 +269,7 @@ impl Simulation {
 
     /// Runs `initial_tasks`, and what they spawn, to the end.
     ///
-    /// `scratch_init` makes each worker's scratch value from its number. `runner` is the same as on
-    /// threads.
+    /// `scratch_init` makes each worker's scratch value from its number.
     ///
     /// # Errors
     ///
@@ -365,7 +361,7 @@ impl Simulation {
     }
 
     /// Runs one job on the pipeline executor, on `config.main + config.reserve` workers. Its slots
-    /// take `slot_ns` nanoseconds of virtual time, by stage and slot, besides running the stages.
+    /// take `slot_ns` nanoseconds of virtual time, by stage and slot.
     ///
     /// ```
     /// use std::{sync::Arc, time::Duration};
@@ -406,8 +402,7 @@ impl Simulation {
         Ok(summary)
     }
 
-    /// Runs `jobs`, which one producer submits in order, like [`run_job`](Self::run_job). Returns
-    /// all claims, too.
+    /// Runs `jobs`, which one producer submits in order, and returns all claims, too.
     ///
     /// # Errors
     ///

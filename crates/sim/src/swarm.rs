@@ -116,7 +116,6 @@ impl Swarm {
                         found: None,
                     });
                 } else if report.failures.len() > 1 {
-                    // A seed that fails has failed twice.
                     let last = report.failures.len() - 1;
                     if report.failures[last].course.line == report.failures[last - 1].course.line {
                         report.failures.pop();
@@ -132,8 +131,6 @@ impl Swarm {
     }
 }
 
-/// Lets some jobs grow in half of the loads of jobs. A draw of its own leaves the other half
-/// unchanged.
 fn grow_some(seed: u64, mut scenario: Scenario) -> Scenario {
     let mut dice = Dice::new(seed ^ GROW);
     if let Load::Jobs(jobs) = &mut scenario.load
@@ -144,10 +141,10 @@ fn grow_some(seed: u64, mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// Separates the draw of growing jobs from the others.
+/// Separates this draw, so that the other loads stay as they are.
 const GROW: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// Separates the draw of a scenario from that of its schedule.
+/// Separates this draw from the schedule's.
 const DRAW: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl SwarmReport {
@@ -185,7 +182,7 @@ const SEEDS_ENOUGH: u64 = 1_000;
 const COVERAGE_PERCENT: usize = 95;
 
 impl Swarm {
-    /// Whether its draws are free and its seeds enough for [`SwarmReport::unreached`].
+    /// Whether it draws freely, and enough for [`SwarmReport::unreached`].
     #[must_use]
     pub fn reaches_all(&self) -> bool {
         self.seeds >= SEEDS_ENOUGH && self.scenario.is_none() && self.strategy.is_none()
@@ -193,8 +190,8 @@ impl Swarm {
 }
 
 impl SwarmReport {
-    /// What a swarm of a thousand drawn seeds missed: kinds of faults that never struck, and
-    /// coverage points, if more than one in twenty.
+    /// Faults that never struck, and the missed coverage points if they are more than one in
+    /// twenty.
     #[must_use]
     pub fn unreached(&self) -> Vec<String> {
         let never = Fault::ALL.iter().filter(|&&fault| self.faults.of(fault) == 0);
@@ -259,7 +256,6 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
         Shape::Chain => (1 + dice.below(3) as u32, dice.below(24) as u32),
         Shape::Fan | Shape::Mixed | Shape::Publish => (1 + dice.below(3) as u32, dice.below(40) as u32),
         Shape::Phases => (1 + dice.below(3) as u32, dice.below(160) as u32),
-        // Usually more than can be private, sometimes even where that is many.
         Shape::Burst => {
             let most = [40, 40, 400, 400][dice.below(4)];
             (1 + dice.below(3) as u32, dice.below(most) as u32)
@@ -330,7 +326,6 @@ fn draw_setup(dice: &mut Dice) -> Setup {
     tuning.fairness_interval = one_of(dice, &[1, 3, 61]);
     tuning.park_timeout = (dice.below(8) == 0).then(|| Duration::from_micros(200));
     tuning.private_tasks = one_of(dice, &[0, 1, 2, 5, 256, 256]) as usize;
-    // Nothing is short, most is, everything is.
     tuning.short_task = Duration::from_nanos(one_of(dice, &[0, 1_000, 1_000, 1_000_000_000]).into());
     tuning.wake_threshold = one_of(dice, &[1, 2, 5, 32]);
     config.cores = (dice.below(4) == 0).then(|| 1 + dice.below(workers));

@@ -24,8 +24,7 @@ use crate::queues::Tracked;
 use crate::trace::{Object, Op};
 use crate::world::World;
 
-/// The context of a running task: a [`TaskCtx`](executor_core::TaskCtx), so that a generic runner
-/// works here and on threads, plus virtual time.
+/// The context of a running task: a [`TaskCtx`](executor_core::TaskCtx) with virtual time.
 pub struct SimCtx<'y, T, S> {
     state: WorkerState<Tracked<T>, SimPorts<'y, T>>,
     scratch: S,
@@ -55,8 +54,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 
     /// The position of the running task on its path, for a task that waits for this one and [comes
-    /// after](SimCtx::comes_after). Only the run's [`Profile`](crate::Profile) and its virtual time
-    /// use it.
+    /// after](SimCtx::comes_after).
     ///
     /// ```
     /// use std::cell::Cell;
@@ -82,7 +80,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.with(|world, me| world.path(me))
     }
 
-    /// From now on the running task also comes after `reached`, which its spawn does not imply.
+    /// From now on the running task also comes after `reached`.
     pub fn comes_after(&mut self, reached: Reached) {
         self.with(|world, me| world.comes_after(me, reached));
     }
@@ -214,7 +212,6 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
         });
     }
 
-    /// Reports to the oracles; the scratch value stays as the task left it.
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         self.ports().record_panic(payload);
         self.with(|world, _| world.coverage.hit(CoveragePoint::PanicIsolated));
@@ -233,7 +230,7 @@ impl<T, S> std::fmt::Debug for SimCtx<'_, T, S> {
     }
 }
 
-/// Reports core's trace to the oracles, and sometimes panics as a user's hook may.
+/// They sometimes panic, as a user's hook may.
 #[derive(Clone)]
 pub(crate) struct Hooks {
     pub(crate) world: Rc<RefCell<World>>,

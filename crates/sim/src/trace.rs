@@ -1,7 +1,7 @@
 //! The trace of a run: a hash of everything, the last operations, and all of them on request.
 //!
 //! An operation is three numbers: actor and op, object, value. Their hash is the same in every
-//! profile and compiler, since its only text is tasks' labels. Equal hashes mean equal runs.
+//! profile and compiler, as its only text is tasks' labels. Equal hashes mean equal runs.
 
 mod chrome;
 mod interleaving;
@@ -180,7 +180,7 @@ pub struct Trace {
     tail: Vec<Event>,
     at: usize,
     all: Option<Vec<Event>>,
-    /// Kept if the operations are. They are no operations, so the hash ignores them.
+    /// They are no operations, so the hash ignores them.
     jobs: Vec<JobEvent>,
 }
 
@@ -220,7 +220,7 @@ impl Trace {
         }
     }
 
-    /// An event of a job; `entry` is called if it is kept.
+    /// `entry` is called if it is kept.
     pub(crate) fn job(&mut self, actor: usize, clock_ns: u64, entry: impl FnOnce() -> Option<JobEntry>) {
         let Some(all) = &self.all else { return };
         self.jobs.extend(entry().map(|entry| JobEvent {
@@ -251,7 +251,7 @@ impl Trace {
     }
 }
 
-/// The number of a label: 48 bits, from the only text in the hash.
+/// 48 bits.
 fn label_code(text: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
     text.bytes().fold(FNV_OFFSET, step) >> 16
@@ -269,7 +269,7 @@ mod tests {
         trace.did(n, 3, Op::Inject, Object::Task(n), n, 0);
     }
 
-    /// The expected value was computed elsewhere: no profile, compiler or layout may change it.
+    /// No profile, compiler or layout may change the expected value.
     #[test]
     fn the_hash_depends_on_the_operations_alone() {
         let mut trace = Trace::new(false);

@@ -1,7 +1,7 @@
 //! Shared words as plain cells.
 //!
-//! A word knows its name, for traces and for the oracles of the two words that they watch. Names
-//! follow the order in which [`Scheduler::new`] makes its words; a test below checks that.
+//! A word knows its name, for traces and oracles. Names follow the order in which
+//! [`Scheduler::new`] makes its words.
 
 use std::cell::Cell;
 use std::fmt;
@@ -27,7 +27,6 @@ pub enum WordName {
     Other(u32),
 }
 
-/// Index of the first slot in the order of creation.
 const FIRST_SLOT: usize = 3;
 
 impl WordName {

@@ -1,8 +1,7 @@
 //! The world: everything that the actors of one run share, as plain data in one thread.
 //!
-//! It holds which actors may go, what the others wait for, their clocks, the choices so far, and
-//! the oracles. Before each shared operation an actor asks the world which actor goes next
-//! ([`World::next`]), and suspends unless it is chosen:
+//! Before each shared operation an actor asks the world which actor goes next ([`World::next`]),
+//! and suspends unless it is chosen:
 //!
 //! ```text
 //!   actor:  … step() ─► next actor? ── itself ─► operation ─► …
@@ -44,7 +43,7 @@ use self::faults::{Burst, Weight};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Go(usize),
-    /// There is none: all actors have finished, or an oracle has failed the run.
+    /// All actors have finished, or an oracle has failed the run.
     Stop,
 }
 
@@ -67,7 +66,6 @@ pub(crate) struct World {
     panics_allowed: bool,
     panics: Vec<String>,
     violation: Option<Violation>,
-    /// An oracle that is ignored, to see which other fails the run.
     silenced: Option<Oracle>,
     cut: bool,
     tearing_down: bool,
@@ -170,7 +168,6 @@ impl World {
         self.scheduler = Some(scheduler);
     }
 
-    /// A number for a word that is none of the executor's own.
     pub(crate) fn next_word(&mut self) -> u32 {
         self.words_made += 1;
         self.words_made
@@ -206,7 +203,7 @@ impl World {
         self.tearing_down = true;
     }
 
-    /// An oracle fails the run. Only the first failure counts.
+    /// Only the first failure counts.
     pub(crate) fn fail(&mut self, oracle: Oracle, message: impl Into<String>) {
         if self.violation.is_none() && !self.tearing_down && self.hears(oracle) {
             self.violation = Some(Violation {
@@ -224,8 +221,6 @@ impl World {
         self.silenced != Some(oracle)
     }
 
-    /// Whether the run was cut short where a silenced oracle would have failed it. Its end is not
-    /// judged.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut
     }
@@ -332,7 +327,6 @@ impl World {
             WordName::Slot(worker) => {
                 let verdict = (self.oracles.protocol).slot_changed(actor, worker as usize, before, after);
                 self.judge(verdict);
-                // A stamp, rather than the slot's reset to 0.
                 if worker as usize == actor && after != 0 {
                     self.oracles.reach.registers(actor);
                 }
@@ -376,7 +370,6 @@ impl World {
         self.check_quiet();
     }
 
-    /// An environment actor enters an operation on the scheduler, or leaves it.
     pub(crate) fn environment_call(&mut self, begins: bool) {
         if begins {
             self.oracles.sleep.publishing += 1;
@@ -390,7 +383,6 @@ impl World {
         self.oracles.sleep.publishing
     }
 
-    /// The environment's `actor` falls asleep inside such an operation, or continues.
     pub(crate) fn environment_pauses(&mut self, actor: usize, pauses: bool) {
         if !self.actors[actor].kind.is_worker() {
             self.environment_call(!pauses);

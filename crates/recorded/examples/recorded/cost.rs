@@ -13,10 +13,8 @@ use crate::load::{Task, burn, run};
 /// Nanoseconds of a task.
 const LENGTHS: [u32; 4] = [20, 200, 1_000, 10_000];
 
-/// The time of all tasks of one measurement.
 const WORK: Duration = Duration::from_millis(25);
 
-/// Measurements of each kind.
 const ROUNDS: usize = 15;
 
 type Shape = (&'static str, fn(u32, u32) -> Vec<Task>);
@@ -51,7 +49,6 @@ pub(crate) fn measure() {
                 let tasks = tasks_of(count, turns);
                 let (mut plain, mut recorded) = (Vec::new(), Vec::new());
                 for round in 0..ROUNDS {
-                    // The two alternate in going first, too.
                     for recorded_now in [round % 2 == 0, round % 2 == 1] {
                         let took = if recorded_now {
                             run_recorded(workers, count, &tasks)

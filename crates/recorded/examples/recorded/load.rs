@@ -158,7 +158,7 @@ impl Load {
     }
 }
 
-/// Runs a task. The scratch value sums the results of the loops.
+/// The scratch value sums the results of the loops.
 #[inline]
 pub(crate) fn run<C: TaskCtx<Task, u64>>(task: Task, cx: &mut C) {
     match task {
@@ -200,7 +200,6 @@ pub(crate) fn run<C: TaskCtx<Task, u64>>(task: Task, cx: &mut C) {
     }
 }
 
-/// A loop that the compiler keeps. A turn takes about a nanosecond.
 #[inline]
 pub(crate) fn burn(turns: u32) -> u64 {
     let mut value = black_box(1_u64);

@@ -18,7 +18,6 @@ use sim::write_chrome_trace;
 
 use load::{LOADS, Load};
 
-/// Workers of each load.
 const WORKERS: [usize; 4] = [1, 2, 4, 16];
 
 struct Options {
@@ -28,7 +27,6 @@ struct Options {
     expect_rejection: bool,
 }
 
-/// One load on one number of workers, over all rounds.
 #[derive(Default)]
 struct Row {
     runs: u64,
@@ -84,7 +82,6 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// Returns whether the outcome was as expected.
 fn run(options: &Options) -> Result<bool, String> {
     let mut rows: Vec<(&Load, usize, Row)> = LOADS
         .iter()

@@ -82,7 +82,7 @@ impl Course {
             trace: Trace::new(keep),
             names: names.collect(),
         };
-        // An unknown task equals none of these, so the end does not find it.
+        // An unknown task equals none of these.
         let ids = record.returned().iter();
         course.handed_back = ids.map(|&task| course.dense(task).unwrap_or(u64::MAX)).collect();
         course
@@ -151,7 +151,6 @@ impl Course {
         }
     }
 
-    /// All events are placed; `state` is the state word.
     pub(super) fn end(&mut self, state: u32) -> Result<(), Violation> {
         if let Some(worker) = (0..self.workers).find(|&worker| !self.actors[worker].left) {
             return Err(record_violation(format!("worker {worker} has never left")));
@@ -184,7 +183,6 @@ impl Course {
         }
     }
 
-    /// Adds the events before it to a rejection.
     pub(super) fn show(&mut self, rejection: &mut Rejection) {
         rejection.neighbourhood = self.trace.tail();
         rejection.actors = std::mem::take(&mut self.names);
@@ -428,7 +426,7 @@ impl Course {
         running.ok_or_else(|| record_violation(format!("worker {worker} runs nothing that could end")))
     }
 
-    /// `worker` acts on `task`: the first event that shows the task was taken.
+    /// This event is the first to show that `worker` took `task`.
     fn reached(&mut self, worker: usize, task: TaskId) -> Result<u64, Violation> {
         let id = task;
         let task = self.dense(task)?;
@@ -442,7 +440,6 @@ impl Course {
                 oracles.fairness.took_own(worker)?;
             }
         } else if !oracles.tasks.is_in_hand(task, worker) {
-            // From its own queue, by push or theft.
             self.taken(worker, id, false)?;
             self.oracles.fairness.took_own(worker)?;
         }
@@ -457,7 +454,6 @@ impl Course {
         Ok(())
     }
 
-    /// The dense number of a task taken from the injector, or from a worker's queue.
     fn was_in(&self, task: TaskId, injector: bool) -> Result<u64, Violation> {
         let task = self.dense(task)?;
         if (self.moves[task as usize] & IN_INJECTOR != 0) == injector {

@@ -1,7 +1,7 @@
 //! The order: which actor's event may come next.
 //!
-//! Actors take turns. Each continues until its next event must wait for another's. A round without
-//! progress is the end; remaining events have no order.
+//! Each actor continues until its next event must wait for another's. After a round without
+//! progress the remaining events have no order.
 
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -104,7 +104,7 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Places events of `actor` until one must wait. Returns whether it placed any.
+    /// Returns whether it placed any event.
     fn go_on(&mut self, actor: usize) -> Result<bool, Box<Rejection>> {
         let before = self.cursors[actor].placed;
         while let Some(&event) = self.cursors[actor].events.peek() {

@@ -25,7 +25,6 @@ fn recorded(workers: usize, body: impl FnOnce(&RecordedHandle<'_, u32>)) -> Reco
     run.expect("threads can be started").record
 }
 
-/// Two producers, batches, waits, and a gate that closes over a producer.
 fn small_record() -> Record {
     recorded(2, |handle| {
         handle.spawn(6).expect("it is open");
@@ -126,7 +125,7 @@ fn a_change_that_nobody_made_is_rejected_by_what_waits_for_it() {
     // A change to the same value leaves no trace.
     let is_change = |event: &Event| matches!(event, Event::Changed { .. }) && !is_told_by_others(event);
     let changes = all(&record, is_change);
-    // Either a waiting event or a counting oracle notices it first, depending on the run.
+    // Which oracle notices it first depends on the run.
     let is_waited_for = |&(actor, at): &(usize, usize)| {
         let rejection = rejected(&tampered(&record, actor, |events| {
             events.remove(at);
@@ -143,9 +142,8 @@ fn is_take(event: &Event) -> bool {
     )
 }
 
-/// Events without which the run is still valid: a look, a wake or an awakening; a task's end or a
-/// hand-over's, which the next start or hand-over implies; where a task was stolen, since a theft
-/// may have moved it; and the emptying of an empty slot.
+/// The run is still valid without such an event: a look, a wake, an end that the next start or
+/// hand-over implies, the source of a stolen task.
 fn is_told_by_others(event: &Event) -> bool {
     match event {
         Event::InjectorEmpty | Event::Unparked { .. } | Event::Parked | Event::Awoke => true,
@@ -199,7 +197,6 @@ proptest! {
         }
     }
 
-    /// Duplicates a take.
     #[test]
     fn a_task_that_is_taken_twice_is_rejected(nth: Index) {
         let record = small_record();
@@ -208,7 +205,7 @@ proptest! {
         prop_assert!(check_record(&twice).is_err());
     }
 
-    /// Alters the version of a change, or its new value. A registration may have any newer stamp.
+    /// A registration may have any newer stamp, so it is not altered.
     #[test]
     fn another_version_or_value_is_rejected(nth: Index, by in 1_u32..5, of_version: bool) {
         let record = small_record();

@@ -234,7 +234,6 @@ impl Command {
 }
 
 impl ReplayRun {
-    /// Returns whether it passed.
     fn run(self) -> Result<bool, String> {
         let options = RunOptions {
             choices: self.line.choices.clone(),
@@ -267,7 +266,6 @@ impl ReplayRun {
 }
 
 impl SwarmRun {
-    /// Returns whether the expectation held.
     fn run(mut self) -> Result<bool, String> {
         if self.pictures.are_wanted() {
             let seed = self.swarm.seed_base;
@@ -352,7 +350,6 @@ impl SwarmRun {
     }
 }
 
-/// Returns whether all runs were as before.
 fn replay_all(path: &Path) -> Result<bool, String> {
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -438,7 +435,6 @@ impl fmt::Display for Shrinkings {
 }
 
 impl Shrinkings {
-    /// The median; of two in the middle, the larger.
     fn median(&self, figure: impl Fn(&Shrinking) -> u64) -> u64 {
         let mut figures: Vec<u64> = self.0.iter().map(figure).collect();
         figures.sort_unstable();

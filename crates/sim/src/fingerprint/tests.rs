@@ -71,7 +71,6 @@ fn what_is_in_a_queue_matters_and_not_how_it_came_there() {
     };
     let gone = fingerprint(&[(0, inject), (0, empties)]);
     assert_ne!(gone, fingerprint(&[(0, inject)]));
-    // Only the versions of the two empty queues remain.
     assert_ne!(gone, fingerprint(&[(0, push), (0, pops)]));
 }
 
@@ -124,7 +123,6 @@ fn steps_are_independent_unless_one_writes_what_the_other_touches() {
     let touched = |step: fn(&mut Fingerprints)| {
         let mut fingerprints = Fingerprints::default();
         fingerprints.join();
-        // Gives the words their indices.
         writes_a(&mut fingerprints);
         writes_b(&mut fingerprints);
         fingerprints.begins(0);

@@ -1,16 +1,13 @@
 //! Admission: jobs stay within the capacity, and a refusal has a reason.
 //!
-//! A job holds a place in the table from submission to end. Here the table has more places than the
-//! capacity, to make an excess visible. The oracle counts submissions under way and jobs whose end
-//! was not reported; that count is never below the policy's, which frees a place before it reports
-//! the end. A run fails
+//! A job holds a place in the table from submission to end. The oracle counts submissions under way
+//! and jobs whose end was not reported: never fewer than the policy. A run fails when
 //!
-//! - when the table holds more jobs than the capacity;
-//! - when a job is refused as full although the count was below the capacity throughout its
-//!   submission;
-//! - when a job is refused as closed before a close or shutdown began, or accepted by a submission
-//!   that began after the gate closed;
-//! - when an actor claims in a search that began after a shutdown.
+//! - the table, which has places to spare, holds more jobs than the capacity;
+//! - a job is refused as full although that count was below the capacity throughout its submission;
+//! - a job is refused as closed before a close or shutdown began, or accepted by a submission that
+//!   began after the gate closed;
+//! - an actor claims in a search that began after a shutdown.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +21,7 @@ pub(crate) struct AdmissionOracle {
     closing: bool,
     closed: bool,
     stopping: bool,
-    /// The shutdown is visible to all actors.
+    /// A shutdown is visible to all actors; before, it may be visible.
     stops: bool,
     /// Actors whose search for a job began since.
     late: BTreeSet<usize>,
@@ -71,7 +68,6 @@ impl AdmissionOracle {
         self.note_most();
     }
 
-    /// The job of `actor` was accepted; the table holds `in_table`.
     pub(crate) fn submitted(&mut self, actor: usize, in_table: usize) -> Result<(), Violation> {
         if let Some(call) = self.calls.iter_mut().find(|call| call.actor == actor) {
             call.in_flight = true;
@@ -90,7 +86,6 @@ impl AdmissionOracle {
         self.in_flight -= 1;
     }
 
-    /// An actor begins to close the gate; with `stopping`, to shut down.
     pub(crate) fn closes(&mut self, stopping: bool) {
         self.closing = true;
         self.stopping |= stopping;
@@ -100,7 +95,6 @@ impl AdmissionOracle {
         self.stops = true;
     }
 
-    /// Whether a shutdown has begun and may be visible.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping
     }
@@ -147,7 +141,6 @@ impl AdmissionOracle {
         wrong.map_or(Ok(()), |message| Err(violation(message)))
     }
 
-    /// Only the beginning of a submission raises the count.
     fn note_most(&mut self) {
         let coming = self.calls.iter().filter(|call| !call.in_flight).count();
         let in_all = self.in_flight + coming;

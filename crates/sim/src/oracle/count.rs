@@ -9,8 +9,8 @@
 //!   count in the word = tasks in flight + sum of all balances
 //! ```
 //!
-//! always holds, and *no balance is negative* means that the word never under-counts. A sleeping
-//! worker must have a balance of zero, as it must not delay the end; so must all actors at the end.
+//! and *no balance is negative* means that the word never under-counts. A sleeping worker must have
+//! a balance of zero, as it must not delay the end; so must all actors at the end.
 
 use executor_core::{ExecutorConfig, in_flight, is_accepting};
 
@@ -90,12 +90,11 @@ impl CountOracle {
         }
     }
 
-    /// Whether a producer other than `actor` was accepted and has not pushed.
     pub(crate) fn is_any_between_accept_and_push(&self, workers: usize, actor: usize) -> bool {
         (workers..self.balances.len()).any(|other| other != actor && self.balances[other] > 0)
     }
 
-    /// An operation of the environment's `actor` is over: its balance must be zero.
+    /// Fails if the balance of the environment's `actor` is not zero after an operation.
     pub fn environment_is_even(&self, actor: usize) -> Result<(), Violation> {
         match self.balances[actor] {
             0 => Ok(()),
@@ -129,7 +128,7 @@ impl CountOracle {
         Ok(())
     }
 
-    /// The worker `actor` looks for its next task: its credits are bounded.
+    /// Fails if the credits of the worker `actor` between two tasks exceed the bound.
     pub fn between_tasks(&self, actor: usize) -> Result<(), Violation> {
         let balance = self.balances[actor];
         if balance > self.held_max {
@@ -143,8 +142,7 @@ impl CountOracle {
 }
 
 fn held_max(config: &ExecutorConfig) -> i64 {
-    // Two blocks, the count of the task just ended, and the counts of private tasks taken since the
-    // last tick.
+    // Two blocks, the task just ended, and private tasks taken since the last tick.
     2 * config.tuning.credit_block as i64 + 1 + config.tuning.private_tasks as i64
 }
 

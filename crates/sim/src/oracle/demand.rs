@@ -1,8 +1,8 @@
 //! A worker with private tasks shares them with idle workers.
 //!
-//! Other workers cannot find a private task. A worker that knows of idle workers and has nothing
-//! public may do a bounded number of operations on its private tasks; then some must be public. A
-//! single private task is its own next one, and stays.
+//! A worker that knows of idle workers and has nothing public may do a bounded number of operations
+//! on its private tasks; then some must be public. A single private task is its own next one, and
+//! stays.
 
 use executor_core::sleep::SleepWord;
 use executor_core::{ExecutorConfig, SEARCH_TICK_MAX};
@@ -19,7 +19,6 @@ pub(crate) struct DemandOracle {
 struct Sight {
     /// The sleep word as last read; at first a value without information.
     value: usize,
-    /// Whether that value has idle workers, and whether one searches.
     has_idle_workers: bool,
     searched: bool,
     changed: bool,
@@ -32,8 +31,7 @@ impl DemandOracle {
         self.most = operations_max(config);
     }
 
-    /// `actor` read `value` of the sleep word. Returns whether it is a worker and needs
-    /// [`learns`](DemandOracle::learns).
+    /// Returns whether to call [`learns`](DemandOracle::learns).
     #[inline]
     pub(crate) fn read(&mut self, actor: usize, value: usize) -> bool {
         let Some(sight) = self.workers.get_mut(actor) else {
@@ -67,8 +65,6 @@ impl DemandOracle {
         self.workers[worker].searched
     }
 
-    /// `worker` kept or took a private task, and now has `private` of them; `public` are in its
-    /// queue or the injector.
     pub(crate) fn operated(&mut self, worker: usize, private: usize, public: usize) -> Result<(), Violation> {
         let sight = &mut self.workers[worker];
         if !sight.has_idle_workers || private < 2 || public > 0 {
@@ -94,10 +90,8 @@ impl DemandOracle {
 }
 
 fn operations_max(config: &ExecutorConfig) -> u32 {
-    // A tick that finds something public sets the distance to the next: the wake threshold for
-    // sleepers, a few operations for searchers. That distance holds as many pops, as many pushes
-    // that make up for them, and as many more pushes. The next tick shares, unless a sleeper is not
-    // yet worth a wake for lack of operations, and then there were none.
+    // The distance between two ticks holds as many pops, as many pushes that make up for them, and
+    // as many more pushes.
     3 * config.tuning.wake_threshold.max(SEARCH_TICK_MAX)
 }
 

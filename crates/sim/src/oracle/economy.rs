@@ -21,7 +21,6 @@ pub(crate) struct EconomyOracle {
 #[derive(Clone, Copy, Debug, Default)]
 struct Reasons {
     pushed: usize,
-    /// It saw a non-empty queue since then.
     saw: bool,
     /// The reasons before that read, on which it may act.
     acts_on: usize,

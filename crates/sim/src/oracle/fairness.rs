@@ -17,12 +17,12 @@ impl FairnessOracle {
         self.bypassed = vec![0; config.workers];
     }
 
-    /// `worker` polled the injector.
+    /// Ends the row of bypasses of `worker`.
     pub fn looked_at_injector(&mut self, worker: usize) {
         self.bypassed[worker] = 0;
     }
 
-    /// `worker` took a task of its own queue.
+    /// Fails if `worker` bypassed the injector for too long.
     pub fn took_own(&mut self, worker: usize) -> Result<(), Violation> {
         let bypassed = &mut self.bypassed[worker];
         *bypassed += 1;

@@ -1,6 +1,6 @@
 //! Jobs: each slot is claimed and run once, the board shows claimable jobs, each job ends once.
 //!
-//! The oracle follows the policy's events, the board's operations and the words. It fails a run for
+//! The oracle fails a run for
 //!
 //! - a slot claimed twice, run twice, run unclaimed, or never run in a completed job;
 //! - a slot that runs although its job was closed at the boundary before, or is abandoned in an
@@ -9,9 +9,7 @@
 //! - a job removed from the board while a slot is claimable throughout, or by an actor that does
 //!   not reconcile it;
 //! - an unclaimed job that is not on the board when its submission returns;
-//! - a claim after a search for the heaviest job, although a heavier job, or an equally heavy and
-//!   older one, was available throughout; if the worker's allowance for young jobs is used up and
-//!   it took an old job, only old ones count;
+//! - a claim after a search for the heaviest job that passes over a job available throughout;
 //! - a job that ends twice, or never.
 
 mod board;
@@ -29,25 +27,19 @@ use crate::word::Glass;
 pub(crate) struct JobOracle {
     jobs: Vec<Record>,
     scans: Vec<Option<Scan>>,
-    /// The job that each actor last began to reconcile, and the step.
     settles: Vec<Option<(JobHandle, u64)>>,
     held: Vec<Held>,
-    /// Claims in whose slots nested jobs run now.
     nested: Vec<(usize, Held)>,
-    /// First claims that were compared with the board.
     pub(crate) picks_compared: u64,
-    /// Those with an equally heavy alternative.
     pub(crate) picks_tied: u64,
-    /// Switches the oracle off, for runs of thousands of jobs that only measure virtual time.
+    /// Off in runs of thousands of jobs that only measure virtual time.
     pub(crate) off: bool,
 }
 
 #[derive(Debug)]
 struct Record {
     job: JobHandle,
-    /// Its handle has been in the queue of one-slot jobs.
     appended: bool,
-    /// When its handle entered the queue of one-slot jobs.
     single_since: Option<Moment>,
     /// It limits its workers, so it may have slots and no room.
     limited: bool,
@@ -119,7 +111,6 @@ impl JobOracle {
                 worker,
                 role: _,
             } => {
-                // The claim must be recorded in any case.
                 let picked = self.compare_pick(hub, job, worker, actor);
                 if !self.grows(job) {
                     self.claimed(job, stage, first, slots)?;
@@ -199,8 +190,7 @@ impl JobOracle {
         }
     }
 
-    /// Whether all slots of `stage` have run, and an actor other than `actor` has not completed its
-    /// own: they race to be the last.
+    /// Whether all slots of `stage` have run, and another actor has not completed its own.
     pub(crate) fn is_another_finishing(&self, hub: &Hub, job: JobHandle, stage: usize, actor: usize) -> bool {
         let (Some(body), Ok(record)) = (hub.peek(job), self.find(job)) else {
             return false;
@@ -211,7 +201,6 @@ impl JobOracle {
         all_ran && body.state().claims().left(&Glass, stage) > mine
     }
 
-    /// Whether slots of two stages of `job` run now.
     pub(crate) fn is_side_by_side(&self, job: JobHandle) -> bool {
         let Ok(record) = self.find(job) else { return false };
         if record.grows {
@@ -234,7 +223,6 @@ impl JobOracle {
             .collect()
     }
 
-    /// Checks at the end of a run that every job has ended.
     pub(crate) fn judge_tickets(&self) -> Result<(), Violation> {
         match self.jobs.iter().find(|record| record.end.is_none()) {
             None => Ok(()),
@@ -284,7 +272,6 @@ impl JobOracle {
                 format!("started stage {stage} before stage {before} was over"),
             ));
         }
-        // A growing job's slot is claimed when the job is opened.
         let as_yet = if record.grows { Slot::Claimed } else { Slot::Free };
         let started = &mut record.stages[stage].slots;
         if started.replace(vec![as_yet; slots]).is_some() {
@@ -301,7 +288,6 @@ impl JobOracle {
                 format!("had slots of stage {stage} claimed after its end"),
             ));
         }
-        // A stage is announced before its slots can be claimed, or in the same step.
         let Some(row) = record.stages.get_mut(stage).and_then(|row| row.slots.as_mut()) else {
             return Err(claims(
                 job,

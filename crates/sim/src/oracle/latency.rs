@@ -1,7 +1,6 @@
 //! Times of jobs in virtual time: to their end, between services, from a cancel to the end.
 //!
-//! From the beginning and end of each slot by its actor's clock, and not from the policy's figures,
-//! the oracle has
+//! The oracle follows the beginning and end of each slot by its actor's clock, and knows
 //!
 //! - the *latency* of a job from its due time, late submission included;
 //! - the *wait* of a job: the longest time with claimable slots and no worker in one;
@@ -9,8 +8,7 @@
 //! - the time from a *cancel* until the job ended;
 //! - the short jobs *ahead* of a job: those in flight at its submission.
 //!
-//! Whether a job is young, and when a worker's allowance is used up, decides how long a job may
-//! wait. The bounds are the [scenario's](crate::Traffic).
+//! The bounds are the [scenario's](crate::Traffic).
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,7 +20,6 @@ use crate::scenario::Latency;
 pub(crate) enum Kind {
     Short,
     Heavy,
-    /// Neither the oldest nor the heaviest.
     Middle,
 }
 
@@ -35,14 +32,13 @@ pub(crate) struct LatencyOracle {
     served: HashMap<Kind, u64>,
     waited: HashMap<Kind, u64>,
     waited_again: HashMap<Kind, u64>,
-    /// Each wait of a heavy or middle job, and each short job's latency.
     lines: Lines,
     shorts: usize,
     others: Vec<JobHandle>,
     old_since: Option<u64>,
     others_young: usize,
     used_up: usize,
-    /// The number of spare threads, and the worker numbers of those in heavy or middle jobs.
+    /// The strays are spare threads in heavy or middle jobs.
     spares: usize,
     strays: HashSet<usize>,
     /// The state when the first short job of the current overlapping row arrived.
@@ -111,7 +107,6 @@ impl LatencyOracle {
         self.window = (begin_ns, end_ns);
     }
 
-    /// Jobs may have aged by `now_ns`, arrived or ended.
     pub(crate) fn aged(&mut self, now_ns: u64, is_young: impl Fn(JobHandle) -> bool) {
         let is_old = self.others.iter().any(|other| !is_young(*other));
         match (self.old_since, is_old) {
@@ -145,7 +140,6 @@ impl LatencyOracle {
         self.calls.insert(actor, (kind, due_ns));
     }
 
-    /// `actor` submitted `job`. `used_up`: a worker's allowance is used up.
     pub(crate) fn submitted(
         &mut self,
         job: JobHandle,
@@ -201,7 +195,6 @@ impl LatencyOracle {
         }
     }
 
-    /// A worker leaves `job` after `ns`; 0 if it claimed nothing.
     pub(crate) fn left(&mut self, job: JobHandle, ns: u64) {
         if let Some(record) = self.jobs.get_mut(&job.seq) {
             record.inside -= 1;
@@ -298,7 +291,6 @@ impl LatencyOracle {
         std::mem::take(&mut self.lines)
     }
 
-    /// The part of the workers' time in the window that slots of `kind` received.
     pub(crate) fn share(&self, kind: Kind, workers: usize) -> f64 {
         let (begin_ns, end_ns) = self.window;
         let all_ns = (end_ns - begin_ns).max(1) as f64 * workers as f64;

@@ -1,16 +1,16 @@
 //! Lent threads: each runs one job alone, under its own number, and sleeps through no slot.
 //!
-//! An actor counts as inside a job from the fetch of its body until it leaves for something else. A
-//! run fails when
+//! An actor is inside a job from the fetch of its body until it leaves for something else. A run
+//! fails when
 //!
 //! - a lent thread claims in another job or under a worker's number, or a worker as a lent thread;
 //! - two lent threads both claim slots of a job;
 //! - all threads lent to a job sleep unwoken, no actor is inside the job, and something is
-//!   claimable: the actor that made it claimable, or made room, must wake before it leaves;
+//!   claimable;
 //! - the only thread lent to a job sleeps though something was claimable since before it
 //!   registered.
 //!
-//! A worker whose slot waits for a nested job is lent to that job. The innermost job counts.
+//! A worker whose slot waits for a nested job is lent to that job.
 
 use pipeline_exec::{Role, policy::JobHandle};
 
@@ -20,7 +20,6 @@ use super::{Oracle, Violation};
 pub(crate) struct LendOracle {
     lent: Vec<Lent>,
     inside: Vec<Option<JobHandle>>,
-    /// Actors whose slots wait for nested jobs, and the jobs of these slots.
     nested: Vec<(usize, Option<JobHandle>)>,
     runs: Vec<(usize, usize)>,
 }
@@ -35,7 +34,6 @@ struct Lent {
 }
 
 impl LendOracle {
-    /// Lends the thread of `actor` to `job`. Returns the number lent before.
     pub(crate) fn began(&mut self, actor: usize, job: JobHandle) -> usize {
         let before = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count();
         self.lent.push(Lent {
@@ -67,7 +65,6 @@ impl LendOracle {
         lent.map(|lent| lent.job)
     }
 
-    /// A slot of `actor` begins to wait for a nested job; `actor` stays inside the outer one.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         let outer = self.inside.get_mut(actor).and_then(Option::take);
         self.nested.push((actor, outer));
@@ -81,7 +78,6 @@ impl LendOracle {
         }
     }
 
-    /// `actor` has fetched the body of `job`, and may enter it.
     pub(crate) fn fetched(&mut self, actor: usize, job: JobHandle) {
         if self.inside.len() <= actor {
             self.inside.resize(actor + 1, None);
@@ -89,7 +85,7 @@ impl LendOracle {
         self.inside[actor] = Some(job);
     }
 
-    /// `actor` acts on `job` from outside. Returns `false` if it is inside a job.
+    /// Returns `false` if `actor` is inside a job.
     pub(crate) fn comes(&mut self, actor: usize, job: JobHandle) -> bool {
         let outside = self.inside.get(actor).is_none_or(Option::is_none);
         if outside {
@@ -115,8 +111,6 @@ impl LendOracle {
         }
     }
 
-    /// The lent thread `actor` is about to sleep. `is_open_since` says whether a job was open to
-    /// all since before a step.
     pub(crate) fn sleeps(
         &mut self,
         actor: usize,
@@ -129,7 +123,7 @@ impl LendOracle {
         };
         lent.asleep = true;
         let Lent { job, registered, .. } = *lent;
-        // Of several lent threads one runs slots, and the oracle does not hear which.
+        // Of several lent threads one runs slots; the oracle does not know which.
         let alone = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count() == 1;
         let may_run = self
             .runs
@@ -143,13 +137,12 @@ impl LendOracle {
         left.and(self.judge_sleep(job, is_open))
     }
 
-    /// The sleep of `actor` is over, or will be. Returns whether it slept.
     pub(crate) fn woken(&mut self, actor: usize) -> bool {
         let lent = self.lent.iter_mut().rfind(|lent| lent.actor == actor);
         lent.is_some_and(|lent| std::mem::replace(&mut lent.asleep, false))
     }
 
-    /// `actor` claimed slots of `job` as number `worker`; a lent thread's is `number`.
+    /// A lent thread's number is `number`.
     pub(crate) fn claimed(
         &mut self,
         actor: usize,

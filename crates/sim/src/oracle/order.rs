@@ -1,13 +1,13 @@
 //! Queue ends: which actor takes the newest task, and which the oldest.
 //!
-//! The oracle mirrors each queue as a list of task numbers:
+//! The oracle mirrors each queue as a list, into which tasks go at the back:
 //!
-//! | queue | in | out |
-//! |---|---|---|
-//! | a worker's public queue | at the back | its owner takes the newest, thieves the oldest |
-//! | the injector | at the back | the oldest; a run keeps its order |
-//! | a worker's private tasks | at the back | it runs the newest, and publishes the oldest first |
-//! | the rest of a run from the injector | in order | in order, before private tasks; what returns to the injector goes from the end, in order |
+//! | queue | out |
+//! |---|---|
+//! | a worker's public queue | its owner takes the newest, thieves the oldest |
+//! | the injector | the oldest; a run keeps its order |
+//! | a worker's private tasks | it runs the newest, and publishes the oldest first |
+//! | the rest of a run from the injector | in order, before private tasks; what returns to the injector goes from the end, in order |
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ struct Queues {
     public: VecDeque<TaskId>,
     kept: VecDeque<TaskId>,
     run: VecDeque<TaskId>,
-    /// Place of the last task that returned to the injector, if more of its batch may follow.
+    /// The last task that returned to the injector; more of its batch may follow.
     returned_from: Option<usize>,
 }
 
@@ -49,7 +49,6 @@ impl OrderOracle {
         })
     }
 
-    /// Another actor took `task` from the public queue of `victim`.
     pub(crate) fn stolen(&mut self, task: TaskId, victim: usize) -> Result<(), Violation> {
         let oldest = self.workers[victim].public.pop_front();
         expect(oldest, task, || format!("a thief took from worker {victim}"))
@@ -64,7 +63,6 @@ impl OrderOracle {
         self.workers[worker].kept.push_back(task);
     }
 
-    /// `worker` took `task` from the injector in a run, and keeps it.
     pub(crate) fn arrived(&mut self, task: TaskId, worker: usize) {
         self.workers[worker].run.push_back(task);
     }
@@ -84,7 +82,6 @@ impl OrderOracle {
         expect(oldest, task, || format!("worker {worker} made public"))
     }
 
-    /// `worker` returns `task`, from the rest of a run.
     pub(crate) fn returned(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         let queues = &mut self.workers[worker];
         let place = match queues.returned_from {

@@ -21,7 +21,7 @@ use super::{Oracle, Violation};
 #[derive(Debug, Default)]
 pub struct ProtocolOracle {
     workers: Vec<WorkerState>,
-    /// By actor: tickets taken and not yet used.
+    /// Not yet used, by actor.
     tickets: Vec<usize>,
     state: usize,
     done: bool,
@@ -30,7 +30,6 @@ pub struct ProtocolOracle {
 #[derive(Clone, Debug)]
 struct WorkerState {
     place: Place,
-    /// Its slot: 0, or its stamp.
     slot: usize,
     /// A waker has emptied its slot, and it has not acted on that yet.
     chosen: bool,
@@ -195,7 +194,7 @@ impl ProtocolOracle {
         }
     }
 
-    /// `actor` has read the sleep word.
+    /// Records the value of the sleep word that `actor` read.
     pub fn learns(&mut self, actor: usize, word: SleepWord) {
         if let Some(worker) = self.workers.get_mut(actor) {
             worker.aborting = word.is_aborting();
@@ -246,7 +245,6 @@ impl ProtocolOracle {
         )))
     }
 
-    /// One of the two bits has changed; `counts` is the change of the two counts.
     fn ends(&mut self, before: SleepWord, after: SleepWord, counts: (i64, i64)) -> Result<(), Violation> {
         let unset = before.is_done() && !after.is_done() || before.is_aborting() && !after.is_aborting();
         if counts != (0, 0) || unset {
@@ -268,7 +266,7 @@ impl ProtocolOracle {
         }
     }
 
-    /// Moves the worker `actor` from `from` to `to`, if it stands there.
+    /// Returns whether `actor` was at `from`.
     fn goes(&mut self, actor: usize, from: Place, to: Place) -> bool {
         let Some(worker) = self.workers.get_mut(actor) else {
             return false;

@@ -1,9 +1,8 @@
 //! A worker that finds no work has looked everywhere.
 //!
 //! A *searcher* that goes on to spin or sleep has looked into every other worker's queue since its
-//! last search; random victims alone could miss the one with work. A worker that *parks* has looked
-//! there and at the injector since it registered as a sleeper, or since its last park timed out. A
-//! contended look does not count.
+//! last search. A worker that *parks* has looked there and at the injector since it registered as a
+//! sleeper, or since its last park timed out. A contended look does not count.
 
 use executor_core::ExecutorConfig;
 
@@ -17,11 +16,9 @@ pub(crate) struct ReachOracle {
 #[derive(Clone, Debug)]
 struct Looks {
     round: u32,
-    /// The last round in which it looked into each worker's queue.
     at: Vec<u32>,
     others: usize,
     injector: bool,
-    /// It began anew by registering as a sleeper.
     registered: bool,
     parked: bool,
 }

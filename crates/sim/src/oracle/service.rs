@@ -1,15 +1,12 @@
 //! A main worker takes the job that has received the least service.
 //!
-//! A job starts with no service and each visit adds to it, so a new job waits for a visit or two,
-//! not for the end of earlier jobs. When a search begins, the oracle notes the tag of each open
-//! job. A claim fails the run if another job preceded the claimed one then, still does, and was
-//! available throughout; a tag only grows, so that job preceded it at every moment.
+//! When a search begins, the oracle notes the tag of each open job. A claim fails the run if
+//! another job preceded the claimed one then, still does, and was available throughout; a tag only
+//! grows, so that job preceded it at every moment. A search that begins among old jobs is compared
+//! with those.
 //!
-//! A search that begins among old jobs is compared with those. The [turn oracle](super::TurnOracle)
-//! judges whether it may begin there.
-//!
-//! Each visit of a worker to a young job must add to the job's service. An old job's figure may
-//! stay: no job gets ahead by more than a quantum.
+//! Each visit to a young job must add to the job's service. An old job's figure may stay: no job
+//! gets ahead by more than a quantum.
 
 use pipeline_exec::policy::JobHandle;
 
@@ -30,7 +27,6 @@ struct Scan {
 }
 
 impl ServiceOracle {
-    /// `actor` begins a search in service order; the jobs `open` to all have these tags.
     pub(crate) fn scan_began(
         &mut self,
         actor: usize,
@@ -50,8 +46,8 @@ impl ServiceOracle {
         self.visits.push((actor, job.seq, service));
     }
 
-    /// The visit of `actor` to `job` is over; `service` is `None` if the job has ended. `young`: a
-    /// job with less service is young. `adds`: a worker's visit that claimed something.
+    /// `service` is `None` if the job has ended. `young`: a job with less service is young. `adds`:
+    /// a worker's visit that claimed something.
     pub(crate) fn left(
         &mut self,
         actor: usize,
@@ -76,8 +72,7 @@ impl ServiceOracle {
         }
     }
 
-    /// `actor` entered `job` after that search. `now` returns a job's tag if it was open to all
-    /// since a step.
+    /// `now` returns a job's tag if it was open to all since a step.
     pub(crate) fn claimed(
         &mut self,
         actor: usize,

@@ -1,14 +1,10 @@
 //! Old jobs get their share: while one waits, young jobs get at most 17 of 20 parts of a worker's
 //! time.
 //!
-//! The oracle keeps an account for each worker from its readings of the clock and its visits. A
-//! young visit while an old job is available adds three times its length to the debt; an old visit
-//! pays seventeen times its length. The allowed debt is that of ten quanta of young visits. A
-//! worker beyond it that enters a young job, although an old one is available throughout, fails the
-//! run.
-//!
-//! The policy counts an old job as waiting while its key is on the board, so it charges whenever
-//! the oracle does.
+//! A young visit of a worker while an old job is available adds three times its length to the
+//! worker's debt; an old visit pays seventeen times its length. The allowed debt is that of ten
+//! quanta of young visits. A worker beyond it that enters a young job, although an old one is
+//! available throughout, fails the run. The policy charges whenever the oracle does.
 
 use pipeline_exec::policy::JobHandle;
 
@@ -65,7 +61,6 @@ impl ShareOracle {
         }
     }
 
-    /// A slot of `actor` begins to wait for a nested job, which is part of the slot.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         if let Some(account) = self.workers.get(actor) {
             self.nested.push((actor, account.clone()));
@@ -84,8 +79,6 @@ impl ShareOracle {
         }
     }
 
-    /// `actor` begins a search at step `step`, or continues in another order. `old` are the old
-    /// jobs available now.
     pub(crate) fn scan_began(&mut self, actor: usize, step: u64, old: impl Iterator<Item = JobHandle>) {
         if let Some(account) = self.workers.get_mut(actor) {
             account.search.get_or_insert_with(|| Search {
@@ -110,7 +103,6 @@ impl ShareOracle {
         let Some(Visit { began_ns, of }) = account.visit.take() else {
             return;
         };
-        // A visit ends with a reading of the clock.
         let ns = account.now_ns.saturating_sub(began_ns);
         account.owes = match of {
             Of::Young => account.owes,
@@ -119,7 +111,7 @@ impl ShareOracle {
         };
     }
 
-    /// `worker` entered a job. `waits` says whether a job was available since a step.
+    /// `waits` says whether a job was available since a step.
     pub(crate) fn went_into(
         &mut self,
         worker: usize,

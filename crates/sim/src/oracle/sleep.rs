@@ -1,10 +1,8 @@
 //! No worker sleeps while work is queued or private to it, and searchers stay within their bound.
 //!
 //! If a task is queued and no publisher is between its push and the end of its operation, some
-//! worker is working or searching. The oracle checks this at every park and after every operation
-//! of the environment.
-//!
-//! A worker with a private task neither parks nor leaves.
+//! worker is working or searching, which the oracle checks at every park and after every operation
+//! of the environment. A worker with a private task neither parks nor leaves.
 
 use executor_core::ExecutorConfig;
 use executor_core::sleep::SleepWord;
@@ -45,7 +43,7 @@ impl SleepOracle {
         self.lengths[worker.map_or(0, |worker| worker + 1)] -= 1;
     }
 
-    /// A task went into some queue; a theft may move it unreported.
+    /// A task went into some queue.
     pub fn pushed_somewhere(&mut self) {
         self.queued += 1;
     }
@@ -65,7 +63,7 @@ impl SleepOracle {
         self.private[worker] += 1;
     }
 
-    /// `worker` has published a private task, or taken it to run or return it.
+    /// A private task of `worker` was published or taken.
     pub fn kept_no_longer(&mut self, worker: usize) {
         self.private[worker] -= 1;
     }
@@ -78,7 +76,7 @@ impl SleepOracle {
         self.lengths[worker + 1] + self.lengths[0]
     }
 
-    /// `worker` may have no private task while it does `what`.
+    /// Fails if `worker` has a private task.
     pub fn keeps_nothing(&self, worker: usize, what: &str) -> Result<(), Violation> {
         match self.private[worker] {
             0 => Ok(()),
@@ -109,7 +107,7 @@ impl SleepOracle {
         Ok(())
     }
 
-    /// Fails if all workers sleep over a queued task that no actor publishes.
+    /// Fails if all workers sleep over a queued task that is not being published.
     pub fn quiet(&self) -> Result<(), Violation> {
         let asleep = self.parked + self.left == self.workers && self.workers > 0;
         if asleep && self.queued > 0 && self.publishing == 0 {

@@ -1,6 +1,6 @@
 //! Spare threads stand in for young work while every worker is in a long turn.
 //!
-//! By its own books of the turns of workers and spare threads, the oracle fails a run when
+//! By its own books of the turns, the oracle fails a run when
 //!
 //! - a spare thread enters a job although, throughout its search, a worker was idle or in a turn of
 //!   less than two quanta by the spare thread's clock, or another spare thread was;
@@ -10,7 +10,7 @@
 //! - all workers and awake spare threads are in slots, no environment actor is in a call, a young
 //!   job is available and a spare thread is parked, but none watches or has been told to.
 //!
-//! An actor stores a turn's beginning a moment after it reads its clock. In between, both are
+//! An actor stores a turn's beginning a moment after it reads its clock: in between, both are
 //! possible.
 
 use std::collections::HashSet;
@@ -45,17 +45,15 @@ struct Thread {
     sleeps: Sleep,
     /// Told to watch while parked, and not continued since.
     told: bool,
-    /// Woken while awake: its next sleep returns at once.
     token: bool,
     visits: bool,
-    /// When its visit is over, and its claims in it.
+    /// When its visit is over.
     until_ns: u64,
     claims: usize,
     visited: usize,
     now_ns: u64,
-    /// It has read its clock since its search began.
     looks: bool,
-    /// By actor: it was in a long turn at some moment since then.
+    /// By actor: it was in a long turn at some moment of the search.
     seen_long: Vec<bool>,
     young: HashSet<usize>,
 }
@@ -83,8 +81,7 @@ impl Turn {
 }
 
 impl StandInOracle {
-    /// All workers are idle and all spare threads awake. A spare thread stands in after turns of
-    /// `after_ns`.
+    /// A spare thread stands in after turns of `after_ns`.
     pub(crate) fn new(workers: usize, spares: usize, quantum_ns: u64, after_ns: u64) -> Self {
         let actors = if spares == 0 { 0 } else { workers + spares };
         let thread = Thread {
@@ -123,7 +120,6 @@ impl StandInOracle {
         self.threads.iter().filter(|thread| thread.visits).count()
     }
 
-    /// Whether the spare thread `actor` goes from job to job without a sleep.
     pub(crate) fn goes_from_job_to_job(&self, actor: usize) -> bool {
         self.spare_of(actor)
             .is_some_and(|spare| self.threads[spare].visited > 1)
@@ -159,7 +155,7 @@ impl StandInOracle {
         self.look();
     }
 
-    /// `actor` has claimed, or runs a slot: its beginning is stored.
+    /// Its beginning is stored.
     pub(crate) fn goes_on(&mut self, actor: usize) {
         if let Some(turn) = self.turns.get_mut(actor) {
             if let Some(since_ns) = turn.stores_ns.take() {
@@ -187,7 +183,6 @@ impl StandInOracle {
         }
     }
 
-    /// `actor` leaves its job. If it claimed nothing, a spare thread's search continues.
     pub(crate) fn left(&mut self, actor: usize, has_claimed: bool) {
         self.goes_on(actor);
         if let Some(spare) = self.spare_of(actor) {
@@ -212,8 +207,7 @@ impl StandInOracle {
         }
     }
 
-    /// The spare thread `actor` claimed slots of `job` as `worker`. Returns whether it is the
-    /// visit's first claim.
+    /// Returns whether this is the visit's first claim.
     pub(crate) fn claimed(&mut self, actor: usize, job: JobHandle, worker: usize) -> Result<bool, Violation> {
         let number = actor + 1;
         let Some(spare) = self.spare_of(actor).filter(|_| worker == number) else {
@@ -262,7 +256,6 @@ impl StandInOracle {
         }
     }
 
-    /// The spare thread `actor` continues. Returns whether it was told to watch.
     pub(crate) fn woke(&mut self, actor: usize) -> bool {
         let Some(spare) = self.spare_of(actor) else {
             return false;
@@ -273,8 +266,7 @@ impl StandInOracle {
         std::mem::take(&mut thread.told)
     }
 
-    /// The spare thread `spare` is woken, and says whether it is awake; if parked, the wake comes
-    /// too late to matter. Returns whether it watches and must look sooner.
+    /// `says_awake`: the policy found it awake. Returns whether it watches and must look sooner.
     pub(crate) fn is_woken(&mut self, spare: usize, says_awake: bool) -> Result<bool, Violation> {
         let other = self.other_that(spare, |thread| thread.told || thread.sleeps == Sleep::Watches);
         let thread = &mut self.threads[spare];
@@ -292,8 +284,8 @@ impl StandInOracle {
         }
     }
 
-    /// Whether a spare thread is parked untold while all others are in slots. `calls` counts
-    /// environment actors in a call, awake spare threads included.
+    /// Whether a spare thread is parked untold while all others are in slots. `calls` includes
+    /// awake spare threads.
     pub(crate) fn is_unwatched(&self, calls: usize) -> bool {
         let (workers, spares) = self.turns.split_at(self.workers.min(self.turns.len()));
         let mut awake = 0;
@@ -356,7 +348,7 @@ mod tests {
     const SPARE: usize = 2;
     const NUMBER: usize = 3;
 
-    /// Two workers in slots, since 1,000 ns and 1,100 ns; a spare thread stands in after 200.
+    /// Slots began at 1,000 ns and 1,100 ns; a spare thread stands in after 200.
     fn both_in_slots() -> StandInOracle {
         let mut oracle = StandInOracle::new(2, 2, 100, 200);
         for (worker, since_ns) in [(0, 1_000), (1, 1_100)] {

@@ -2,8 +2,8 @@
 //!
 //! A *look* has a quantum from its first reading of the clock. A young visit lasts until that is
 //! over, and so does an old visit once the allowance for young jobs is used up. Any other old visit
-//! is a *stay*: four quanta from the worker's last reading before it, unless a young job arrives.
-//! The run fails if, at a boundary, a worker
+//! is a *stay*: four quanta from the last reading before it, unless a young job arrives. The run
+//! fails if, at a boundary, a worker
 //!
 //! - continues after it read its clock past the end of the visit;
 //! - continues in a stay, although a young job was available since before that reading, and has
@@ -24,11 +24,9 @@ pub(crate) struct StayOracle {
     nested: Vec<(usize, Worker)>,
 }
 
-/// A reading of the clock or look at the board.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment {
     pub(crate) step: u64,
-    /// Young jobs arrived so far, as the policy counts them.
     pub(crate) arrivals: usize,
 }
 
@@ -72,7 +70,6 @@ struct Visit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stayed {
     Longer,
-    /// A stay that ended early, for a young job.
     GaveWay,
     Otherwise,
 }
@@ -87,14 +84,12 @@ impl StayOracle {
         }
     }
 
-    /// Whether `actor` is in a job, and only glances at the board.
     pub(crate) fn is_visiting(&self, actor: usize) -> bool {
         self.workers
             .get(actor)
             .is_some_and(|worker| worker.visit.is_some())
     }
 
-    /// A slot of `actor` begins to wait for a nested job.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         if let Some(worker) = self.workers.get_mut(actor) {
             self.nested.push((actor, std::mem::take(worker)));
@@ -164,8 +159,7 @@ impl StayOracle {
         });
     }
 
-    /// `waits` returns a young job that was available at the boundary of its last reading, and
-    /// arrived since it looked at the board.
+    /// `waits` returns a young job that should have ended the stay.
     pub(crate) fn claimed(
         &mut self,
         worker: usize,
@@ -187,7 +181,6 @@ impl StayOracle {
         visit.judge(worker, "claims once more in a job", boundary, state.looked, waits)
     }
 
-    /// `waits` is as in [`claimed`](Self::claimed).
     pub(crate) fn slot_began(
         &mut self,
         actor: usize,
@@ -212,8 +205,7 @@ impl StayOracle {
         }
     }
 
-    /// `worker` leaves its job, after `arrivals` young arrivals. `could_claim` says whether it
-    /// could have claimed more there since a moment.
+    /// `could_claim` says whether `worker` could have claimed more there since a moment.
     pub(crate) fn left(
         &mut self,
         worker: usize,
@@ -251,7 +243,6 @@ impl StayOracle {
 }
 
 impl Visit {
-    /// Judges a continuation after `boundary`, with the last look at the board at `looked`.
     fn judge(
         self,
         worker: usize,
@@ -298,7 +289,7 @@ mod tests {
         Moment { step, arrivals }
     }
 
-    /// Worker 0 began a look at 1,000 ns, with a quantum of 100 ns, and has claimed.
+    /// Worker 0 began a look at 1,000 ns and has claimed; the quantum is 100 ns.
     fn in_a_job(is_old: bool, old_first: bool) -> StayOracle {
         let mut oracle = StayOracle::new(1, 100, 400);
         oracle.look_began(0);

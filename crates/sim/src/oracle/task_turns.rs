@@ -1,7 +1,7 @@
 //! Tasks of growing jobs: a turn has a reason and one worker, and each task is dropped once, in
 //! time.
 //!
-//! The policy's events come in the step that changes the job's table. The oracle fails a run for
+//! The oracle fails a run for
 //!
 //! - a task with the number of another task of its job;
 //! - a claimed turn of a task that was not spawned, did not return `Again` and was not woken since
@@ -55,8 +55,6 @@ pub(crate) enum Found {
 }
 
 impl TaskTurnOracle {
-    /// `actor` reports an event of the policy. Returns the state in which a wake or cancel found
-    /// its task.
     pub(crate) fn observe(
         &mut self,
         event: PipelineEvent<'_>,
@@ -169,7 +167,6 @@ impl TaskTurnOracle {
             return Err(said(job, number, "ends a turn that its actor has not claimed"));
         }
         match turn {
-            // The actor drops it.
             Turn::Done => {}
             Turn::Parked if !task.woken => task.state = State::Parked,
             Turn::Parked | Turn::Again => task.state = State::Ready,
@@ -236,7 +233,7 @@ mod tests {
         index: 0,
     };
 
-    /// Returns whether the last of these events of task 0 of [`JOB`] fails the run.
+    /// Returns whether the last event fails the run.
     fn course(is_closed: bool, events: &[(usize, PipelineEvent<'_>)]) -> bool {
         let mut oracle = TaskTurnOracle::default();
         let (last, before) = events.split_last().expect("there is one");

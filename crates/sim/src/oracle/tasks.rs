@@ -1,7 +1,5 @@
 //! Every accepted task runs exactly once or is handed back.
 //!
-//! A task carries a number from its creation:
-//!
 //! ```text
 //!                ┌──────── pushed ────────┐
 //!   numbered ─► New ─► Private ─ exposed ─► Queued ─► in hand ─► running ─► ran, or panicked
@@ -42,7 +40,6 @@ pub enum Came {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Numbered, and nowhere yet.
     New,
     Private(u32),
     /// Private to the worker that took it from the injector in a run.
@@ -82,7 +79,7 @@ impl TaskOracle {
         self.stages.resize(self.stages.len() + tasks as usize, Stage::New);
     }
 
-    /// Whether `worker` could act on `task` now: it is or was queued, or is private to this worker.
+    /// Whether `worker` could act on `task` now.
     pub fn is_reachable(&self, task: TaskId, worker: usize) -> bool {
         match self.stages[task as usize] {
             Stage::New => false,
@@ -106,7 +103,7 @@ impl TaskOracle {
         self.step(task, Stage::New, Stage::Refused)
     }
 
-    /// The worker `by`, or the environment, queued `task`. Returns where it was before.
+    /// Records a push by the worker `by`, or the environment. Returns where `task` was before.
     pub fn queued(&mut self, task: TaskId, by: Option<usize>) -> Result<Came, Violation> {
         match (std::mem::replace(self.stage(task), Stage::Queued), by) {
             (Stage::New, _) => Ok(Came::New),
@@ -119,7 +116,7 @@ impl TaskOracle {
         }
     }
 
-    /// `worker` spawned the task privately. Returns whether it is new.
+    /// Returns whether the task is new.
     pub fn kept(&mut self, task: TaskId, worker: usize) -> bool {
         let stage = self.stage(task);
         let kept = *stage == Stage::New;
@@ -129,7 +126,7 @@ impl TaskOracle {
         kept
     }
 
-    /// `worker` took the task from the injector behind the first of a run.
+    /// `worker` took the task behind the first of a run.
     pub fn unpacked(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.step(task, Stage::Queued, Stage::OfRun(worker as u32))
     }
@@ -200,7 +197,7 @@ impl TaskOracle {
         self.step(task, Stage::InHand, Stage::HandedBack)
     }
 
-    /// Checks at the end that no task is under way, and exactly the tasks handed back `came_back`.
+    /// Fails if a task is under way at the end, or others `came_back` than were handed back.
     pub fn end(&self, came_back: impl Iterator<Item = TaskId>) -> Result<(), Violation> {
         for (task, stage) in self.stages.iter().enumerate() {
             match stage {
@@ -244,7 +241,6 @@ impl TaskOracle {
         }
     }
 
-    /// `worker` acts on `task`, which it must have in hand.
     fn has(&self, worker: usize, task: TaskId, does: &str) -> Result<(), Violation> {
         if self.hands[worker] == Some(task) {
             return Ok(());

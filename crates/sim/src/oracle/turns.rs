@@ -4,14 +4,13 @@
 //! The oracle judges
 //!
 //! - role: a main worker claims as main, a reserve worker as reserve. A single worker has both
-//!   roles: a reserve turn after at most six main ones and never two in a row, separately for turns
-//!   with a used-up allowance and others;
+//!   roles: a reserve turn after at most six main ones and never two in a row;
 //! - order: a main claim follows a search of the served jobs or a look at the one-slot jobs. A
 //!   reserve claim follows a search of the heaviest jobs; then it may also follow a search of the
-//!   young jobs, to a young job, or a look at the one-slot jobs, if nothing is heavy or the
-//!   allowance for young jobs is not used up;
+//!   young jobs, or a look at the one-slot jobs, if nothing is heavy or the allowance for young
+//!   jobs is not used up;
 //! - quantum: a worker makes no visit once it read the clock past the quantum, unless the board had
-//!   nothing open. The [stay oracle](super::StayOracle) judges the length of a visit.
+//!   nothing open.
 
 use executor_core::nanos;
 use pipeline_exec::Role;
@@ -36,11 +35,8 @@ struct Turn {
     now_ns: u64,
     scanned: Option<Order>,
     searched: u64,
-    /// The heaviest jobs were searched since then.
     scanned_heaviest: bool,
-    /// The quantum was over at the first of these searches.
     over: bool,
-    /// The board was seen without an open job since the last claim.
     nothing_heavy: bool,
     no_single: bool,
     visited: bool,
@@ -68,18 +64,16 @@ pub(crate) enum Order {
 pub(crate) enum Came {
     Stays,
     Own,
-    /// To a one-slot job, as a main worker.
     Single,
-    /// To a one-slot job, as a reserve worker that found nothing heavy.
+    /// A reserve worker found nothing heavy.
     FellThrough,
-    /// To a young or one-slot job, as a reserve worker, since the heaviest job is old.
+    /// A reserve worker found that the heaviest job is old.
     YoungFirst,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
     pub(crate) role: Role,
-    /// The job was young when the search began, as far as known.
     pub(crate) young: bool,
     pub(crate) old_first: bool,
 }
@@ -93,7 +87,6 @@ impl TurnOracle {
         }
     }
 
-    /// A slot of `actor` begins to wait for a nested job, whose slots run outside its turns.
     pub(crate) fn nest_began(&mut self, actor: usize) {
         let unending = Turn {
             until_ns: Some(u64::MAX),

@@ -69,7 +69,6 @@ impl Picture {
             ..Self::default()
         };
         let mut open = vec![Open::default(); lanes];
-        // Each lane's pending wakes.
         let mut called: Vec<Vec<usize>> = vec![Vec::new(); lanes];
         for event in events {
             let spot = Spot {
@@ -116,7 +115,6 @@ impl Picture {
             let last_ns = last.map_or(0, |event| event.clock_ns);
             let end_ns = picture.end_ns;
             picture.tasks.extend(open.task.map(|bar| bar.until(last_ns)));
-            // A sleep or wait that is open at the end lasts for ever.
             picture.awaits.extend(open.awaits.map(|bar| bar.until(end_ns)));
             picture.parks.extend(open.park.map(|bar| bar.until(end_ns)));
         }
@@ -143,7 +141,6 @@ impl Picture {
         match event.op {
             Op::Start => open.task = begin(event.object.to_string()),
             Op::End | Op::Panic => {
-                // A task that started before the first of these operations has no bar.
                 self.tasks
                     .extend(open.task.take().map(|bar| bar.until(spot.at_ns)));
             }
@@ -216,8 +213,7 @@ fn curves(events: &[Event]) -> Vec<Curve> {
         .collect()
 }
 
-/// Depths by time from ordered changes. If two actors' clocks disagree, a departure counts no
-/// earlier than its arrival.
+/// If two actors' clocks disagree, a departure counts no earlier than its arrival.
 fn depths(changes: impl Iterator<Item = (u64, i64)>) -> Vec<(u64, usize)> {
     let mut inside = VecDeque::new();
     let mut moments = Vec::new();
@@ -227,7 +223,6 @@ fn depths(changes: impl Iterator<Item = (u64, i64)>) -> Vec<(u64, usize)> {
             moments.push((at_ns, false));
         }
         for _ in 0..(-change).max(0) {
-            // Arrivals before the first of these operations are unknown.
             if let Some(came_ns) = inside.pop_front() {
                 moments.push((at_ns.max(came_ns), true));
             }

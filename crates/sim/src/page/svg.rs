@@ -5,18 +5,15 @@ use std::fmt;
 use super::picture::{Arrow, Bar, Curve, Mark, Picture};
 use super::{Escaped, Thousands};
 
-/// Pixels of the names' column; the right margin and the axis follow.
+/// In pixels, like the constants below: the names' column; right margin and axis.
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 28.0;
-/// Pixels of a lane; its bar follows.
 const LANE: f64 = 34.0;
 const BAR: f64 = 18.0;
-/// Pixels of a curve's strip.
 const STRIP: f64 = 56.0;
-/// Pixels of the narrowest bar.
 const SLIVER: f64 = 1.5;
-/// Pixels of the time axis. Long runs scroll.
+/// The time axis. Long runs scroll.
 const WIDTH: std::ops::RangeInclusive<f64> = 1_180.0..=8_000.0;
 
 pub(super) struct Svg<'a> {
@@ -113,7 +110,6 @@ impl Svg<'_> {
         Ok(())
     }
 
-    /// One tick an operation, except ticks that would coincide.
     fn write_activity(&self, f: &mut fmt::Formatter<'_>, lane: usize) -> fmt::Result {
         let mut ticks: Vec<u64> = (self.picture.activity[lane].iter())
             .map(|&at_ns| self.x(at_ns).round() as u64)
@@ -148,7 +144,7 @@ impl Svg<'_> {
         )
     }
 
-    /// From edge to edge of two lanes' bars, bent to separate arrows of the same lanes.
+    /// Bent, to separate arrows of the same lanes.
     fn write_arrow(&self, f: &mut fmt::Formatter<'_>, class: &str, arrow: &Arrow) -> fmt::Result {
         let Arrow { from, to, name } = arrow;
         let down = to.lane > from.lane;
@@ -173,7 +169,7 @@ impl Svg<'_> {
         )
     }
 
-    /// The lane of the actor: a waker is at the arrow's beginning, a thief at its end.
+    /// A waker is at the arrow's beginning, a thief at its end.
     fn doer(&self, class: &str, arrow: &Arrow) -> usize {
         if class == "wake" {
             arrow.from.lane
@@ -279,7 +275,6 @@ const DEFS: &str = "\
 </defs>
 ";
 
-/// A round distance for at most `most` ticks.
 fn tick_ns(end_ns: u64, most: f64) -> u64 {
     let mut unit: u64 = 1;
     loop {

@@ -1,8 +1,7 @@
 //! Growing jobs in the simulator: requests of tasks, and the actor that serves them.
 //!
-//! A task is `Send`, so it cannot hold its actor's ports. It puts requests into [`Asks`]. The actor
-//! serves them after the task returns, before the policy continues: to the policy they happen
-//! inside the turn or the drop.
+//! A task is `Send`, so it cannot hold its actor's ports. It puts requests into [`Asks`], which the
+//! actor serves after the task returns, before the policy continues.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -30,7 +29,6 @@ pub(crate) enum Ask {
         job: usize,
         task: Box<dyn Task>,
     },
-    /// Cancel the task with that number, modulo the number of tasks.
     Cancel {
         job: usize,
         task: usize,
@@ -161,7 +159,6 @@ impl PipeEnv<'_, '_> {
             self.ports
                 .handle
                 .with(|world| world.coverage.hit(CoveragePoint::TaskGivenBack));
-            // Its drop may ask.
             drop(spawned);
             self.ports.handle.with(|world| world.meets(true));
             self.do_asked();
@@ -169,7 +166,7 @@ impl PipeEnv<'_, '_> {
         taken
     }
 
-    /// Cancels one of the tasks that job number `job` has had; `pick` gets their number.
+    /// `pick` gets the number of tasks that the job has had.
     pub(crate) fn cancel_task(&self, job: usize, pick: impl FnOnce(usize) -> usize) {
         self.in_job(job, |state, handle| {
             let (_, tasks) = state.progress(self);
@@ -180,7 +177,7 @@ impl PipeEnv<'_, '_> {
         });
     }
 
-    /// Blocks until `ready` returns a value. `ready` is called again when its waker was woken.
+    /// `ready` is called again when its waker was woken.
     pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut(&Waker) -> Option<R>) -> R {
         let fired = Arc::new(Fired::default());
         let waker = Waker::from(Arc::clone(&fired));
@@ -193,7 +190,7 @@ impl PipeEnv<'_, '_> {
         }
     }
 
-    /// The requests of the task that has just returned: the time of its turn, and the rest.
+    /// The time of the turn that has just returned, and its other requests.
     pub(super) fn asked(&self, event: PipelineEvent<'_>) -> (Option<u64>, Vec<Ask>) {
         let (PipelineEvent::SlotRan { job, .. } | PipelineEvent::Inner(InnerEvent::TaskOver { job, .. })) =
             event
@@ -203,7 +200,6 @@ impl PipeEnv<'_, '_> {
         if !self.hub.growing.jobs.borrow().contains_key(&job.seq) {
             return (None, Vec::new());
         }
-        // The task has read and changed what it shares with others.
         self.ports.handle.with(|world| world.meets(true));
         let mut asked = self.hub.growing.asks.take();
         let takes = asked.iter().position(|ask| matches!(ask, Ask::Take(_)));
@@ -253,7 +249,7 @@ impl PipeEnv<'_, '_> {
         });
     }
 
-    /// This actor counts as inside the job meanwhile, and must report what it makes claimable.
+    /// This actor is inside the job meanwhile.
     fn in_job<R>(&self, job: usize, act: impl FnOnce(&Arc<SimState>, JobHandle) -> R) -> R {
         let (handle, me) = (&self.ports.handle, self.ports.handle.actor());
         let known = self.hub.growing.jobs.borrow().get(&job).cloned();

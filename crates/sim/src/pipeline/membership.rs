@@ -1,7 +1,7 @@
 //! Places of jobs on the board, for oracles.
 //!
-//! It reads the board's sets without a step. A job's keys in service order are recorded as they
-//! change, to avoid scans; a key counts only if the set's own key is this job's.
+//! It reads the board's sets without a step. Keys in service order are recorded as they change, to
+//! avoid scans; a key counts only if the set's own key is this job's.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -44,7 +44,6 @@ impl Membership {
         }
     }
 
-    /// Whether `job` is in the orders: heaviest first, least served first.
     pub(super) fn of_job(&self, job: JobHandle) -> (bool, bool) {
         (is_in(&self.heaviest, &job), self.tag(job).is_some())
     }
@@ -59,7 +58,7 @@ impl Membership {
     }
 }
 
-/// Whether the set's key is this very job's, not an equal one.
+/// Not merely equal to `key`.
 fn is_in(set: &SimSet<JobHandle>, key: &JobHandle) -> bool {
     set.peek(key).is_some_and(|found| found.seq == key.seq)
 }

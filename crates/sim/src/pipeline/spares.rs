@@ -1,8 +1,7 @@
 //! Spare threads in the simulator, and the long slots that need them.
 //!
-//! A spare thread is an environment actor, numbered right after the workers. It runs
-//! [`run_spare`](policy::stand_in::run_spare) in virtual time. While awake it counts as in a call:
-//! it may have published work that no worker knows of.
+//! A spare thread is an environment actor, numbered right after the workers. While awake it counts
+//! as in a call: it may have published work that no worker knows of.
 
 use std::cell::{Cell, RefCell};
 
@@ -33,7 +32,6 @@ pub(super) struct Spares {
 }
 
 impl Spares {
-    /// A spare thread stands in after turns of `after_ns`.
     pub(super) fn new(extras: Extras, workers: usize, quantum_ns: u64, after_ns: u64) -> Self {
         let oracle = StandInOracle::new(workers, extras.spares, quantum_ns, after_ns);
         Self {
@@ -51,8 +49,7 @@ impl Hub {
         self.shared.spares()
     }
 
-    /// The time of a slot of `spec` that would take `slot_ns`. A strike makes as many consecutive
-    /// slots long as there are workers.
+    /// A strike makes as many consecutive slots long as there are workers.
     pub(super) fn slot_takes(&self, world: &mut World, actor: usize, spec: &JobSpec, slot_ns: u64) -> u64 {
         let Extras {
             long_ns, may_be_long, ..
@@ -104,8 +101,7 @@ impl Hub {
         }
     }
 
-    /// `actor` falls asleep in a slot that waits for a nested job, or wakes; outside a slot,
-    /// `actor` is a lent environment actor.
+    /// Outside a slot, `actor` is a lent environment actor.
     pub(super) fn sleeps_in_slot(&self, world: &mut World, actor: usize, sleeps: bool) {
         self.spares.oracle.borrow_mut().asleep(actor, sleeps);
         if sleeps {
@@ -113,7 +109,6 @@ impl Hub {
         }
     }
 
-    /// Checks that young work is watched while all threads that could run it are in slots.
     pub(crate) fn judge_watch(&self, world: &mut World) {
         let (jobs, oracle) = (self.oracle.borrow(), self.spares.oracle.borrow());
         let stopping = self.admission.borrow().is_stopping();
@@ -130,7 +125,6 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// A worker or a spare thread hands over a look.
     pub(super) fn hands_over(&self) {
         let (handle, oracle) = (&self.ports.handle, self.hub.spares.oracle.borrow());
         let me = handle.actor();

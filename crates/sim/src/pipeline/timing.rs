@@ -7,7 +7,6 @@ use super::{Claimed, Hub, PipeEnv};
 use crate::profile::Reached;
 
 impl Hub {
-    /// A slot of `stage` begins after all slots of the stages before.
     fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
         let Some(body) = self.peek(job) else {
             return Reached::default();
@@ -20,8 +19,7 @@ impl Hub {
             let before = graph.before(stage).iter().filter_map(|&before| ended[before]);
             before.fold(Reached::default(), Reached::max)
         };
-        // An earlier stage without slots ends where those before it end; one with slots but none
-        // ended means that `stage` has not begun.
+        // An earlier stage without slots ends where those before it end.
         for earlier in 0..stage {
             if ended[earlier].is_none() {
                 ended[earlier] = Some(began(ended, earlier));
@@ -39,7 +37,7 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// Lets a slot take its time, or what its turn `asked` for, and follows the job's path.
+    /// Lets a slot take its time, or what its turn `asked` for.
     pub(super) fn time(&self, event: PipelineEvent<'_>, asked: Option<u64>) {
         let handle = &self.ports.handle;
         match event {

@@ -23,7 +23,7 @@ impl Hub {
                 PipelineEvent::Submitted { job } | PipelineEvent::StageStarted { job, .. } => self.peek(job),
                 _ => None,
             };
-            // On an actor's clock a submission begins at its event, after the actor's earlier work.
+            // A submission begins after the actor's earlier work.
             let spec = body.map(|body| body.spec());
             JobEntry::of(&event, spec.as_ref().map(|spec| (spec, clock_ns)))
         });
@@ -145,7 +145,6 @@ impl Hub {
         }
     }
 
-    /// `actor` begins a search of one of the board's orders, or takes a one-slot job.
     pub(super) fn scan_began(&self, world: &mut World, actor: usize, order: Order) {
         if self.looked(world, actor) {
             return;
@@ -198,7 +197,6 @@ impl Hub {
         }
         let mut stand_ins = self.spares.oracle.borrow_mut();
         let is_glance = stays.is_visiting(actor) || stand_ins.is_visiting(actor);
-        // A slot that submits a nested job counts the one-slot jobs, too.
         if !is_glance && !self.nests.borrow().iter().any(|nest| nest.0 == actor) {
             stand_ins.searches(actor);
         }
@@ -235,7 +233,6 @@ impl Hub {
         world.judge(verdict);
     }
 
-    /// A young job that a worker must have found at `boundary`, after its last look at the board.
     fn awaited_young(&self, boundary: Moment, looked: Moment) -> Option<JobHandle> {
         let jobs = self.oracle.borrow();
         let may_be_gone_into = |job| self.is_young(job) && jobs.could_claim_since(self, job, boundary.step);
@@ -265,7 +262,6 @@ impl Hub {
         world.judge(verdict);
     }
 
-    /// An actor begins to close the gate, or with `stopping` to shut down.
     pub(crate) fn closes(&self, stopping: bool) {
         self.admission.borrow_mut().closes(stopping);
     }
@@ -302,7 +298,6 @@ impl Hub {
         world.judge(verdict);
     }
 
-    /// The oracles set aside the actor's place in the outer job.
     fn nest_began(&self, world: &mut World, actor: usize) {
         if self.spares.oracle.borrow().spare_of(actor).is_some() {
             world.coverage.hit(CoveragePoint::SpareNested);
@@ -376,12 +371,11 @@ impl Hub {
         world.judge(verdict);
     }
 
-    /// Whether a thread lent to `job` could enter it now. A shutdown takes over such jobs.
+    /// A shutdown takes over jobs that await lent threads.
     fn awaits_lent(&self, job: JobHandle) -> bool {
         !self.admission.borrow().is_stopping() && self.has_room(job)
     }
 
-    /// `actor` no longer sleeps for its ticket, or as a lent thread for a slot.
     pub(super) fn woken(&self, world: &mut World, actor: usize) {
         let mut lending = self.lending.borrow_mut();
         let ended = |job| self.oracle.borrow().end_of(job).is_some();
@@ -419,7 +413,7 @@ impl Hub {
             Ok(came) => came,
             Err(violation) => {
                 world.judge(Err(violation));
-                // The other oracles must see every claim, since this one may be silenced.
+                // This oracle may be silenced; the others must see every claim.
                 return self.went_into(world, worker, job);
             }
         };
@@ -441,7 +435,6 @@ impl Hub {
             (Came::Own, Role::Main) => {
                 let jobs = self.oracle.borrow();
                 let received = |other: JobHandle, since: u64| {
-                    // A job whose key changes meanwhile has no definite place.
                     let stood = jobs.has_stood_since(other, since) && jobs.has_stood_since(job, since);
                     let open = jobs.is_open_to_all_since(other, since) && self.is_claimable(other);
                     if stood && open { self.tag(other) } else { None }
@@ -453,7 +446,6 @@ impl Hub {
         }
     }
 
-    /// A reserve worker that enters a young job has found that the heaviest of all is old.
     fn judge_young_first(&self, worker: usize, job: JobHandle) -> Result<(), Violation> {
         let jobs = self.oracle.borrow();
         let searched = self.turns.borrow().searched(worker);

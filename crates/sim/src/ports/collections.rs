@@ -30,7 +30,6 @@ pub struct SimTable<V> {
     number: u32,
     places: RefCell<Vec<Option<V>>>,
     free: RefCell<BTreeSet<usize>>,
-    /// Places that were ever taken.
     used: Cell<usize>,
 }
 
@@ -274,8 +273,7 @@ impl Clock for Handle<'_> {
     }
 }
 
-/// The worker's own virtual time. Reading it is no step, so measuring tasks leaves the schedule
-/// unchanged.
+/// Reading it is no step, so measuring tasks leaves the schedule unchanged.
 impl<T> Clock for SimPorts<'_, T> {
     fn now_ns(&self) -> u64 {
         let worker = self.handle.actor();

@@ -1,5 +1,4 @@
-//! Words and fences. Memory is sequentially consistent: a fence is only a step; loom models find
-//! missing fences.
+//! Words and fences. Memory is sequentially consistent: a fence is only a step.
 
 use std::sync::atomic::Ordering;
 

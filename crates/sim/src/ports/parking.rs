@@ -45,8 +45,7 @@ impl Parking for Handle<'_> {
         });
     }
 
-    /// Not a step: an unpark meanwhile finds this actor parked or about to park either way. Only
-    /// the time differs.
+    /// Not a step: only the time differs.
     fn spin_before_park(&self, spins: u32) {
         self.with(|world| world.spin_before_park(self.actor(), spins));
     }
@@ -135,8 +134,7 @@ impl<T> Entropy for SimPorts<'_, T> {
 
 impl<T> Faults for SimPorts<'_, T> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
-        // The run loop caught this actor's teardown and calls this outside its catch, so unwinding
-        // continues.
+        // The run loop calls this outside its catch, so unwinding continues.
         if payload.is::<Teardown>() {
             resume_unwind(payload);
         }

@@ -2,7 +2,7 @@
 //!
 //! A thief takes one task at a time, with steps in between, as the common lock-free LIFO deque
 //! does; a stolen task is in no queue until it is pushed home. A run from the injector is taken at
-//! once, and stays private until the taker publishes it.
+//! once.
 
 use executor_core::ports::{Inject, LocalQueue, Run, Steal, Stealing};
 
@@ -184,7 +184,6 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
 }
 
 impl<T> SimPorts<'_, T> {
-    /// Keeps the first of `taken`, and puts the rest into the own queue.
     fn bring_home(&self, taken: Vec<Tracked<T>>) -> Steal<Tracked<T>> {
         let mut taken = taken.into_iter();
         let Some(first) = taken.next() else {

@@ -1,7 +1,5 @@
 //! Jobs on the pipeline executor, drawn from the seed: several submitters, stages, failures,
 //! cancels, a drain or a shutdown.
-//!
-//! Submitters compare each ticket with the oracle's books.
 
 mod grown;
 mod open;
@@ -83,7 +81,7 @@ impl Default for Jobs {
     }
 }
 
-/// Separates the draw of the jobs from that of the schedule.
+/// Separates this draw from the schedule's.
 const PLAN: u64 = 0xd1b5_4a32_d192_ed03;
 
 impl Jobs {

@@ -46,8 +46,7 @@ pub enum Shape {
     Phases,
     /// A row of short tasks, whose last spawns `size` more at once.
     Burst,
-    /// A row of short tasks, whose last spawns `size` more, publishes in between, and then takes
-    /// long.
+    /// A row of short tasks, whose last spawns `size` more, publishes in between, and takes long.
     Publish,
     /// A row of short tasks, whose last spawns `size` more, publishes, and waits until one has run.
     Meeting,
@@ -146,7 +145,6 @@ impl Tasks {
         Err(LineError(problem))
     }
 
-    /// Whether all spawns fit into the counts reserved for workers.
     pub(crate) fn fits_beyond_max(&self, config: &ExecutorConfig) -> bool {
         let spawned = self.count().saturating_sub(self.roots.into());
         spawned <= (config.workers * config.tuning.private_tasks) as u64
@@ -179,7 +177,6 @@ impl Tasks {
             },
             Shape::Burst | Shape::Publish | Shape::Meeting => Work::Row {
                 left: ROW,
-                // Only meetings use it, and they have fewer roots than workers.
                 root: root as u16,
             },
         };
@@ -213,7 +210,6 @@ impl Tasks {
 /// Depth of a tree: a deeper one would have more than a million tasks.
 const TREE_DEPTH_MAX: u32 = 20;
 
-/// Tasks before the last of a row: enough for a first sample.
 const ROW: u8 = 20;
 
 const PHASE: u16 = 24;
@@ -239,13 +235,11 @@ enum Work {
         left: u8,
         root: u16,
     },
-    /// A task that the last task of this root's row waits for.
     Met(u16),
 }
 
 type Cx<'y> = SimCtx<'y, Work, u64>;
 
-/// The scratch value counts tasks that ended.
 struct Runner {
     tasks: Tasks,
     met: RefCell<Vec<bool>>,
@@ -278,7 +272,6 @@ impl Runner {
             Work::Phases { first, count } => {
                 let (sooner, later) = (count / 2, (count - 1) / 2);
                 let next = first + 1;
-                // The last one spawned runs first.
                 for (first, count) in [(next + sooner, later), (next, sooner)] {
                     if count > 0 {
                         cx.spawn_local(Work::Phases { first, count });
@@ -306,7 +299,7 @@ impl Runner {
             }
             Shape::Meeting => {
                 fan(cx, Work::Met(root), size);
-                // An abort ends the wait, and hands the others back.
+                // An abort ends the wait.
                 let _met = cx.wait_until("the others have come", || self.met.borrow()[usize::from(root)]);
             }
             _ => fan(cx, Work::Leaf, size),

@@ -8,9 +8,8 @@
 //!   stopper      at the end of the traffic, what is left of heavy and middle ones
 //! ```
 //!
-//! [`Figures`] are in virtual time. They are meaningful under [`StrategyKind::Earliest`], a machine
-//! with a core for each worker; there the run must keep the [bounds](Traffic::judge) of the policy.
-//! The other oracles watch under every strategy.
+//! [`Figures`] are in virtual time. They mean something under [`StrategyKind::Earliest`], a machine
+//! with a core for each worker, where the run must keep the [bounds](Traffic::judge) of the policy.
 
 mod bounds;
 mod figures;
@@ -45,7 +44,7 @@ use crate::simulation::Simulation;
 
 macro_rules! traffic {
     ($($(#[doc = $doc:literal])+ $field:ident: $kind:ty = $default:expr,)+) => {
-        /// Short jobs beside heavy ones, in virtual time.
+        /// Short jobs beside heavy ones.
         ///
         /// ```
         /// use sim::Traffic;
@@ -91,7 +90,7 @@ traffic! {
     short_slots: u32 = 4,
     /// Nanoseconds of such a slot.
     short_slot_ns: u64 = 250_000,
-    /// Nanoseconds of a period with one short job, due at some moment of it. 0: all at once.
+    /// Nanoseconds of a period, in which one short job is due at some moment. 0: all at once.
     short_every_ns: u64 = 2_000_000,
     /// Nanoseconds from the heavy clients' start to the first period.
     short_after_ns: u64 = 0,
@@ -103,8 +102,7 @@ traffic! {
     heavy_slot_ns: u64 = 1_000_000,
     /// Most heavy jobs of a client. 0: no limit.
     heavy_jobs: u32 = 0,
-    /// Nanoseconds between due times of a client's heavy jobs. 0: each is due at the end of the
-    /// last.
+    /// Nanoseconds between due times of a client's heavy jobs. 0: each is due when the last ends.
     heavy_every_ns: u64 = 0,
     /// Weight that each heavy job has above the one before.
     growth: u64 = 0,
@@ -128,10 +126,10 @@ traffic! {
     long_slot_ns: u64 = 0,
 }
 
-/// Separates the draw of the traffic from that of the schedule.
+/// Separates this draw from the schedule's.
 const PLAN: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 
-/// Factor of an operation over its slot's time, at most, for [`Traffic::middles`] to outlast the
+/// Bounds the time of an operation over that of its slot, so that [`Traffic::middles`] outlast the
 /// traffic.
 const MIDDLE_SLOTS_SPARE: u64 = 16;
 
@@ -362,7 +360,7 @@ impl Traffic {
         )
     }
 
-    /// A job with more work than all workers can do, and half a heavy job's weight.
+    /// More work than all workers can do, and half a heavy job's weight.
     fn middle(&self, workers: usize) -> JobSpec {
         let slots = (self.length_ns / self.heavy_slot_ns.max(1)).saturating_add(MIDDLE_SLOTS_SPARE);
         let slots = slots.saturating_mul(workers as u64);
@@ -381,7 +379,7 @@ impl Traffic {
     }
 }
 
-/// Several actors submit, so that the cost of submission makes no short job late.
+/// Several, so that the cost of submission makes no short job late.
 const SUBMITTERS: usize = 4;
 
 struct Shared {

@@ -1,9 +1,7 @@
 //! Delay-bounded scheduling: each actor goes until it must wait, except at a few random moments.
 //!
-//! Emmi, Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011. Without delays the scheduler
-//! is deterministic: an actor goes until it must wait, then the next by number. A delay passes the
-//! due actor's turn to the next; `delays` of them fall at random among `steps` expected steps. Few
-//! delays reach what takes many preemptions, if most of these come in the order of the turns.
+//! Emmi, Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011. Without delays the actors go
+//! in order of their numbers; a delay passes the due actor's turn to the next.
 //!
 //! An actor that goes alone for twice the expected steps loses its turn as well, as it may wait in
 //! a loop. After 32 times as many steps in all, the actors go round-robin.
@@ -15,7 +13,7 @@ use crate::schedule::{Moment, Strategy};
 #[derive(Clone, Debug)]
 pub struct DelayBounded {
     dice: Dice,
-    /// Steps at which the due actor loses its turn, soonest last.
+    /// Steps of the delays, soonest last.
     delays: Vec<u64>,
     step: u64,
     due: usize,

@@ -1,7 +1,6 @@
 //! The actor with the earliest clock: a discrete-event simulation of a machine with a core for each
 //! actor.
-//!
-//! Such a machine could show its makespan. Equal clocks go by number.
+//! Equal clocks go by number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -2,14 +2,12 @@
 //!
 //! Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with probabilistic
 //! guarantees of finding bugs", ASPLOS 2010. The runnable actor with the highest priority goes. At
-//! `depth` − 1 random steps of `steps` expected ones it falls below all others. In a run of `n`
-//! actors and `k` steps it finds a bug of depth `d`, one that `d` operations in a certain order
-//! show, with a probability of at least 1/(n·k^(d−1)).
+//! `depth` − 1 random steps it falls below all others. In a run of `n` actors and `k` steps it
+//! finds a bug that `d` operations in a certain order show with a probability of at least
+//! 1/(n·k^(d−1)).
 //!
-//! The bound assumes actors that always end. Ours may wait in a loop, for a ticket under way or
-//! another actor's task; at the highest priority it would not end. Hence an actor that goes alone
-//! for twice the expected steps also falls below all others, and after 32 times as many in all,
-//! after every step.
+//! Our actors may wait in a loop, so an actor that goes alone for twice the expected steps also
+//! falls below all others, and after 32 times as many in all, after every step.
 
 use super::{Dice, Stretch};
 use crate::schedule::{Moment, Strategy};

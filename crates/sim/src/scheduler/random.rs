@@ -1,8 +1,8 @@
 //! A random walk: fair, and hard to beat at finding races.
 //!
 //! Thomson, Donaldson and Betts, "Concurrency testing using controlled schedulers", 2016, found it
-//! at least as good as most systematic strategies on their benchmark. The sticky form adds long
-//! stretches, in which one actor overtakes another in the middle of an operation.
+//! at least as good as most systematic strategies. The sticky form adds long stretches, in which
+//! one actor overtakes another in the middle of an operation.
 
 use super::Dice;
 use crate::schedule::{Moment, Strategy};

@@ -1,16 +1,15 @@
 //! A list of choices, made again.
 //!
-//! On the recording's code it leads the same way. On other code, or in a smaller scenario, a choice
-//! may not be open: then the rest of its segment is left out, and a number is reduced to its new
-//! bound. After the list each actor goes until it must wait, which adds no switch, but only for a
-//! bounded number of steps, since it may wait in a loop. Later random numbers are 0.
+//! On other code than the recording's, or in a smaller scenario, a choice may not be open: then the
+//! rest of its segment is left out, and a number is reduced to its new bound. After the list each
+//! actor goes until it must wait, for a bounded number of steps; random numbers are 0.
 
 use std::vec;
 
 use crate::choices::Choices;
 use crate::schedule::{Moment, Strategy};
 
-/// Steps of an actor in a row after the list, at most.
+/// Steps of an actor in a row after the list.
 const PATIENCE: usize = 512;
 
 /// Picks from a list.
@@ -19,7 +18,6 @@ pub struct Replay {
     segments: vec::IntoIter<(u32, usize)>,
     segment: Option<(u32, usize)>,
     numbers: vec::IntoIter<u64>,
-    /// Steps of the last actor in a row since the list ended.
     stayed: usize,
 }
 

@@ -1,12 +1,8 @@
 //! The configurations that are closed exhaustively.
 //!
-//! They contain all races of the protocols between two workers, a producer and the owner: a push
-//! against a worker that falls asleep, the last completion against the close, a panic at either end
-//! of a task against everything. Their settings maximise operations a task: credits of one, no
-//! spins, one random victim per search before all others.
-//!
-//! With one worker all runs are made. With two that is too many for a single task (more than 10⁷
-//! states); at most two preemptions close for three tasks.
+//! They contain all races of the protocols between two workers, a producer and the owner. Their
+//! settings maximise operations a task. With one worker all runs are made. With two, a single task
+//! has more than 10⁷ states; at most two preemptions close for three tasks.
 
 use super::Search;
 use crate::scenario::Scenario;
@@ -250,7 +246,6 @@ impl Configuration {
         }
     }
 
-    /// As [`job`](Self::job), with a nested job.
     const fn nest(preemptions: u32, name: &'static str, more: &'static str) -> Self {
         Self {
             seed: NEST,

@@ -4,14 +4,13 @@
 //! branch, and takes the first branch of every new fork. Three reductions keep the tree small
 //! without losing a state that leads to something new:
 //!
-//! - **Known states.** A run that reaches a [known state](crate::fingerprint) stops there.
+//! - **Known states.** Nothing new is tried in a run after a [known state](crate::fingerprint). The
+//!   run is completed round-robin, which takes fewer steps than unwinding its actors.
 //! - **Own steps.** An actor's next step that touches nothing shared is taken at once and no other
-//!   is tried: its result does not depend on when it is taken. An earlier actor with the same
-//!   history shows it.
+//!   is tried. An earlier actor with the same history shows it.
 //! - **Sleep sets** (Godefroid, "Partial-order methods for the verification of concurrent systems",
 //!   1996). Once everything after an actor's step was searched, that actor sleeps in the sibling
-//!   branches until another step touches what its step would touch; taking it earlier would only
-//!   swap the two. Every state is still found, though not every run. A state is stored with its
+//!   branches until another step touches what its step would touch. A state is stored with its
 //!   sleeping actors; an actor that is awake when the state is found again goes then.
 //!
 //! With a bound of preemptions sleep sets are off: the order they leave out may have fewer
@@ -20,9 +19,6 @@
 //!
 //! An actor in a loop ([`Fingerprints::is_stuck`]) is not picked until something changes, unless
 //! all are in one.
-//!
-//! A stopped run is completed round-robin, unless it had no choices left: that takes fewer steps
-//! than unwinding its actors, and the oracles watch.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
@@ -42,7 +38,7 @@ pub(crate) struct DepthFirst {
     depth: usize,
     phase: Phase,
     steps: u64,
-    /// The fork whose step is under way, and the history of its actor.
+    /// The fork whose step is under way, and its actor's history.
     open: Option<(usize, u64)>,
     seen: HashMap<u64, u32, BuildHasherDefault<Itself>>,
     /// Histories of actors whose next step touches nothing shared.
@@ -119,7 +115,7 @@ impl DepthFirst {
         self.steps
     }
 
-    /// Goes to the next run. `false` if there is none.
+    /// Goes to the next run, if there is one.
     pub(crate) fn turn(&mut self) -> bool {
         self.depth = 0;
         self.phase = Phase::Searches;
@@ -197,11 +193,10 @@ impl DepthFirst {
         }
     }
 
-    /// A new state: the first actor to try, if any.
+    /// Returns the first actor to try.
     fn fork(&mut self, moment: &Moment<'_>, fingerprints: &Fingerprints, slice: Slice) -> Option<usize> {
         let able = able(moment, fingerprints);
         let last = moment.last().filter(|&last| able & 1 << last != 0);
-        // The actor that any other would preempt.
         let goes_on = last.filter(|_| self.preemptions.is_some() && !slice.yielded);
         let budget = self.budget();
         let asleep = self.asleep(slice.touched);
@@ -331,7 +326,7 @@ impl Strategy for DepthFirstDriver {
     }
 }
 
-/// Runnable actors that are in no loop, a bit each; all of them if each is in one.
+/// A bit each; all of them if each is in a loop.
 fn able(moment: &Moment<'_>, fingerprints: &Fingerprints) -> u32 {
     let runnable = moment.runnable().iter().copied();
     let all = runnable.clone().fold(0, |mask, actor| mask | 1 << actor);
@@ -349,7 +344,6 @@ fn bits(mask: u32) -> impl Iterator<Item = usize> {
     (0..u32::BITS as usize).filter(move |bit| mask >> bit & 1 == 1)
 }
 
-/// The identity hash of a hash.
 #[derive(Debug, Default)]
 pub(crate) struct Itself(u64);
 

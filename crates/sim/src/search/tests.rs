@@ -23,8 +23,7 @@ fn search(scenario: &str, preemptions: Option<u32>, reductions: Reductions) -> S
     search
 }
 
-/// Every operation with its answer that a run reaches, and the search's report. If distinct states
-/// were taken for one, an operation would be missing.
+/// If distinct states were taken for one, an operation would be missing.
 fn operations(search: &Search) -> (BTreeSet<String>, SearchReport) {
     let mut operations = HashSet::new();
     let search = Search {

@@ -10,10 +10,8 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Runs `work` while the process's panic hook ignores panics of this thread; they can be caught as
-/// usual.
-///
-/// The first call replaces the hook by one that forwards all other panics to the one before.
+/// The panic hook ignores this thread's panics meanwhile. The first call installs it for the
+/// process.
 pub(crate) fn quietly<R>(work: impl FnOnce() -> R) -> R {
     HOOK.call_once(|| {
         let before = panic::take_hook();

@@ -8,8 +8,7 @@ use crate::line::Fields;
 pub(super) struct Renumbering([u32; 4]);
 
 impl Renumbering {
-    /// Of the scenario of `fields`: workers, producers, waiters with cancellers and the
-    /// environment, closer.
+    /// Workers, producers, waiters with cancellers and the environment, closer.
     pub(super) fn of(fields: &Fields) -> Self {
         let count = |name: &str, default| {
             let value = fields.get(name).and_then(|value| value.parse().ok());
@@ -27,7 +26,6 @@ impl Renumbering {
         self.0[0]
     }
 
-    /// The choices of actors that the `smaller` run has, with their numbers there.
     pub(super) fn carry(&self, smaller: &Self, choices: &Choices) -> Choices {
         let picks = choices.picks.iter().filter_map(|&actor| {
             let (kind, nth) = self.kind_of(actor)?;

@@ -1,8 +1,8 @@
 //! A shorter schedule of one scenario: segments taken out in ever smaller chunks, joined, and cut;
 //! numbers set to 0.
 //!
-//! Each candidate is run; the choices it really made replace the best if their measure is better.
-//! So shrinking ends.
+//! The choices that a candidate really made replace the best if their measure is better, so
+//! shrinking ends.
 
 use super::{Failing, Shrinker, Subject};
 use crate::choices::Choices;
@@ -70,7 +70,6 @@ impl<'s, 'a, S: Subject> Segments<'s, 'a, S> {
         }
     }
 
-    /// Takes out chunks of segments, from half of them down to one.
     fn take_out(&mut self) {
         let mut chunk = self.segments().len();
         while chunk > 0 {

@@ -1,6 +1,6 @@
 //! Smaller scenarios as text: a field left out has its default, and a number can be lower.
 //!
-//! This holds for future fields, too. The scenario says whether the result makes sense.
+//! The scenario says whether the result makes sense.
 
 use super::STEPS;
 use crate::line::Fields;
@@ -17,7 +17,7 @@ pub(super) fn names(fields: &Fields) -> Vec<String> {
     names
 }
 
-/// The fields with less of `name`, the least first.
+/// The least first.
 pub(super) fn candidates(fields: &Fields, name: &str) -> Vec<Fields> {
     let value = fields.get(name);
     let with = |value: &str| fields.with(name, Some(value));
@@ -52,8 +52,7 @@ pub(super) fn candidates(fields: &Fields, name: &str) -> Vec<Fields> {
     candidates
 }
 
-/// Tasks of this shape: the same number, and a few. A failure with jobs may occur on the executor
-/// alone; a user's own tasks stay as they are.
+/// The same number of tasks, and a few. A failure with jobs may occur on the executor alone.
 fn of_shape(fields: &Fields, before: &str, shape: &str) -> Vec<Fields> {
     if before == "own" {
         return Vec::new();

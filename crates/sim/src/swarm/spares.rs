@@ -3,7 +3,6 @@
 use crate::scenario::{Load, Scenario};
 use crate::scheduler::Dice;
 
-/// Separates the draw of spare threads from that of the load.
 const DRAW: u64 = 0x1405_7b7e_f767_814f;
 
 /// Quanta of a long slot.
@@ -28,7 +27,6 @@ pub(super) fn add(seed: u64, mut scenario: Scenario) -> Scenario {
     if dice.below(one_in) == 0 {
         *spares = 1 + dice.below(workers.min(4));
     }
-    // Spare threads mostly have something to do.
     if dice.below(if *spares > 0 { 4 } else { 12 }) < 3 {
         *long_slot_ns = quantum_ns.max(NO_QUANTUM_NS) * LONG[dice.below(LONG.len())];
         scenario.setup.faults.long_slots = 1 + dice.below(8) as u32;

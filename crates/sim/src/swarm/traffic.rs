@@ -8,7 +8,6 @@ use crate::schedule::StrategyKind;
 use crate::scheduler::Dice;
 use crate::setup::Setup;
 
-/// Separates the draw of traffic from all others.
 const DRAW: u64 = 0x5851_f42d_4c95_7f2d;
 
 /// Seeds per seed of traffic.
@@ -38,10 +37,9 @@ fn scenario(dice: &mut Dice) -> Scenario {
     let quantum_ns = [200_000, 500_000, 2_000_000][dice.below(3)];
     let heavy_slot_ns = quantum_ns / [1, 2, 2, 5][dice.below(4)];
     let short_slot_ns = quantum_ns / [1, 2, 8][dice.below(3)];
-    // Starvation shows late, and few workers take few steps.
+    // Starvation shows late.
     let longest = if workers <= 2 { LONG } else { 150 };
     let length_ns = quantum_ns * [30, 90, 150, longest][dice.below(4)];
-    // A sixteenth of the workers' time, a fourth, or more than all of it.
     let load_percent = [6, 25, 120][dice.below(3)];
     let mut short_slots = 1 + dice.below(4) as u32;
     let every_ns = |slots: u32| u64::from(slots) * short_slot_ns * 100 / (load_percent * workers as u64);

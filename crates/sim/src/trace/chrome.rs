@@ -1,7 +1,6 @@
 //! A run in the Chrome trace format, for Perfetto and `chrome://tracing`.
 //!
 //! One lane an actor, on its virtual clock: bars for tasks and parks, instants for everything else.
-//! Jobs are drawn by the threads' code.
 
 use std::io::{self, Write};
 

@@ -9,8 +9,7 @@
 //!     10  ─ park
 //! ```
 //!
-//! The brackets on the left are segments. A table too wide for a screen has one column, with the
-//! actor's name in each row.
+//! The brackets are segments. A table too wide for a screen has one column.
 
 use std::fmt;
 

@@ -12,7 +12,7 @@ const STEP_MAGNITUDES: usize = 13;
 /// The same for clock jumps in microseconds: up to a second.
 const CLOCK_MAGNITUDES: usize = 21;
 
-/// Looks of the longest burst: more than a worker repeats before it yields.
+/// More looks than a worker repeats before it yields.
 const BURST_MAX: usize = 400;
 
 /// Contended looks of a worker in a row after which it no longer only spins.
@@ -55,8 +55,7 @@ impl World {
         strikes
     }
 
-    /// A number of steps, each order of magnitude equally likely. A search has no pauses, as it
-    /// runs every schedule anyway.
+    /// Each order of magnitude is equally likely; 0 in a search.
     pub(crate) fn some_steps(&mut self) -> u64 {
         if self.timeless {
             return 0;
@@ -77,7 +76,6 @@ impl World {
         }
     }
 
-    /// Whether a look into a queue reports contention without a cause.
     #[inline]
     pub(crate) fn is_contended(&mut self, actor: usize) -> bool {
         if self.burst.left == 0 && !self.strikes(Fault::RetryBurst) {
@@ -120,7 +118,7 @@ impl World {
         deadline_ns.saturating_add(1_000 << magnitude)
     }
 
-    /// A tie: `actor` continues at the latest time on any clock, if that is ahead.
+    /// On a tie `actor` continues at the latest time on any clock.
     pub(crate) fn maybe_tie(&mut self, actor: usize) {
         if self.strikes(Fault::Tie) {
             let latest = self.actors.iter().map(|actor| actor.clock_ps).max();
@@ -135,7 +133,6 @@ impl World {
         }
     }
 
-    /// The environment has brought the count near its maximum, or back.
     pub(crate) fn weighed(&mut self, on: bool) {
         if on {
             self.faults.spend(Fault::Overflow);
@@ -146,7 +143,6 @@ impl World {
         };
     }
 
-    /// Whether producers alone cannot bring the count to `count`.
     pub(crate) fn is_beyond_max(&self, count: usize) -> bool {
         (self.scheduler.as_ref()).is_some_and(|scheduler| count > scheduler.state().count_max())
     }
@@ -165,7 +161,6 @@ impl World {
         }
     }
 
-    /// Whether the count has been near its maximum since step `since`.
     pub(crate) fn was_weighed_since(&self, since: u64) -> bool {
         self.weight.on || self.weight.until >= since && self.weight.until > 0
     }

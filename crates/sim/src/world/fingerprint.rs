@@ -8,8 +8,7 @@ use crate::fingerprint::{Fingerprints, Resource, StateHasher};
 use crate::oracle::TaskId;
 
 impl World {
-    /// Stops time and pauses, and keeps fingerprints if `fingerprints`. Before the first actor
-    /// joins.
+    /// Must come before the first actor joins.
     pub(crate) fn stop_time(&mut self, fingerprints: bool) {
         debug_assert!(self.actors.is_empty());
         self.timeless = true;
@@ -24,7 +23,7 @@ impl World {
         number
     }
 
-    /// Environment actors share something beside the ports.
+    /// For what environment actors share beside the ports.
     pub(crate) fn meets(&mut self, changes: bool) {
         self.note(|fingerprints| fingerprints.meets(Resource::Meeting, changes));
     }
@@ -58,7 +57,7 @@ impl World {
         }
     }
 
-    /// A fault was tried. `false` is as if none were left.
+    /// `false` is as if no such fault were left.
     pub(super) fn note_fault(&mut self, fault: Fault, strikes: bool) {
         let left = self.faults.left(fault);
         self.note(|fingerprints| {

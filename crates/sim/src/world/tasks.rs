@@ -51,7 +51,7 @@ impl World {
                 let verdict = self.oracles.count.began(actor);
                 self.judge(verdict);
             }
-            // It was counted when it became private.
+            // Counted when it became private.
             Ok(came @ (Came::Private { worker } | Came::OfRun { worker })) => {
                 if op == Op::Inject {
                     self.coverage.hit(match came {
@@ -101,8 +101,7 @@ impl World {
         self.judge(verdict);
     }
 
-    /// `worker` took a run of `tasks`: the first is in hand, the others are private until it queues
-    /// them.
+    /// The first task is in hand, the others are private until `worker` queues them.
     pub(crate) fn unpacked(&mut self, worker: usize, tasks: impl Iterator<Item = TaskId>) {
         for (i, task) in tasks.enumerate() {
             if i == 0 {
@@ -151,7 +150,6 @@ impl World {
         self.judge(verdict);
     }
 
-    /// `actor` took `task` after its push by another actor.
     pub(crate) fn came_from(&mut self, actor: usize, task: TaskId) {
         self.not_before(actor, self.pushed_at[task as usize]);
     }
@@ -211,7 +209,6 @@ impl World {
         }
     }
 
-    /// A hook of `worker` panicked before `task` could start, which drops the task.
     pub(crate) fn dropped(&mut self, worker: usize, task: TaskId) {
         self.reached(worker, task);
         self.did(worker, Op::Panic, Object::Task(task), task);
@@ -267,7 +264,7 @@ impl World {
         }
     }
 
-    /// `worker` acts on `task`. If the task was private, this first shows that it was taken.
+    /// A private task's take becomes visible here.
     fn reached(&mut self, worker: usize, task: TaskId) {
         if self.oracles.tasks.is_private_to(task, worker) {
             self.oracles.sleep.kept_no_longer(worker);
@@ -284,7 +281,6 @@ impl World {
         }
     }
 
-    /// `worker` has kept a private task or taken one, perhaps while others are idle.
     #[inline]
     fn beside_idle_workers(&mut self, worker: usize) {
         if !self.oracles.demand.has_idle_workers(worker) {
@@ -312,7 +308,6 @@ mod tests {
     use crate::trace::Trace;
     use crate::word::{SimWord, WordName};
 
-    /// Two workers; the first has acquired `counts` credits.
     fn world(counts: usize) -> World {
         let schedule = Schedule::new(StrategyKind::RoundRobin.build(0));
         let mut world = World::new(

@@ -17,7 +17,6 @@ impl World {
         self.actors[actor].clock_ns()
     }
 
-    /// Sets the prices, and when producers that join later begin.
     pub(crate) fn set_time(&mut self, costs: Costs, begin_ns: u64) {
         self.costs = costs;
         self.begin_ns = begin_ns;
@@ -43,7 +42,6 @@ impl World {
         self.spend(actor, self.costs.slot_ps);
     }
 
-    /// A slot of a job has ended on `actor`. Returns its position.
     pub(crate) fn slot_ended(&mut self, actor: usize) -> Reached {
         self.profiler.slot_ended(actor, self.actors[actor].clock_ps);
         self.path(actor)
@@ -78,14 +76,12 @@ impl World {
         wait_ps.saturating_add(self.costs.of(op, value, comes))
     }
 
-    /// `actor` stays on its core for `instants` spins if it parks next.
     pub(crate) fn spin_before_park(&mut self, actor: usize, spins: u32) {
         let instants_ps = u64::from(spins).saturating_mul(self.costs.spin_ps);
         let actor = &mut self.actors[actor];
         actor.dozes_until_ps = actor.clock_ps.saturating_add(instants_ps);
     }
 
-    /// Takes the nanoseconds that `actor` took from its last unpark to running.
     pub(crate) fn take_wake_delay(&mut self, actor: usize) -> u64 {
         std::mem::take(&mut self.actors[actor].wake_delay_ps) / PS
     }

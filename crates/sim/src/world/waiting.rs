@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::fingerprint::Resource;
 
 impl World {
-    /// `actor` parks. `false` if it continues at once: unparked before, or spuriously.
+    /// Returns `false` if `actor` was unparked before, or wakes spuriously.
     pub(crate) fn park(&mut self, actor: usize, timeout_ns: Option<u64>) -> bool {
         let worker = self.actors[actor].kind.worker();
         if let Some(worker) = worker {
@@ -73,7 +73,6 @@ impl World {
                     self.block(worker, State::Waking { until });
                 }
             }
-            // It takes both at once.
             State::Waking { .. } => {}
             _ => {
                 if self.actors[worker].token {
@@ -84,8 +83,8 @@ impl World {
         }
     }
 
-    /// The spare thread `actor` sleeps until it is woken or `until_ns`; `false` if it continues at
-    /// once. Without time only a wake ends it.
+    /// Returns `false` if the spare thread continues at once. Without time only a wake ends the
+    /// sleep.
     pub(crate) fn rest(&mut self, actor: usize, until_ns: Option<u64>) -> bool {
         if std::mem::take(&mut self.actors[actor].token) {
             self.coverage.hit(CoveragePoint::UnparkedBeforeParking);
@@ -126,7 +125,7 @@ impl World {
         }
     }
 
-    /// `actor` waits for more than `ticket` signals. `false` if they have come.
+    /// Returns `false` if more than `ticket` signals have come.
     pub(crate) fn wait_past(&mut self, actor: usize, ticket: u64) -> bool {
         if self.signals > ticket {
             self.coverage.hit(CoveragePoint::SignalledBeforeWaiting);
@@ -186,7 +185,7 @@ impl World {
         self.unblock(actor);
     }
 
-    /// A task of `actor` waits for the condition `what`; it checks again when a task has acted.
+    /// `actor` checks the condition `what` again when a task has acted.
     pub(crate) fn await_change(&mut self, actor: usize, what: &'static str) {
         self.block(actor, State::Awaiting { what });
         self.awaiting += 1;
@@ -258,7 +257,6 @@ impl World {
     pub(super) fn block(&mut self, actor: usize, state: State) {
         debug_assert_eq!(self.actors[actor].state, State::Runnable);
         self.actors[actor].state = state;
-        // It was runnable for a moment only, and was not picked.
         self.arrived.retain(|&other| other != actor);
         let place = self.place[actor];
         self.runnable.swap_remove(place);

@@ -26,7 +26,6 @@ pub(crate) fn job(name: &str, cost: impl Into<Option<u64>>, slots: usize) -> Job
     }
 }
 
-/// A job with a stage of each of these numbers of slots, one after another.
 pub(crate) fn job_of_stages(name: &str, slots: &[usize]) -> JobSpec {
     let stages = slots
         .iter()

@@ -12,8 +12,7 @@ pub(crate) fn sleepy(workers: usize) -> ExecutorConfig {
     })
 }
 
-/// Runs `set_up`, whose tasks spawn nothing, under many schedules. No oracle may fail a run, and
-/// `happened` must hold in at least one.
+/// No oracle may fail a run, and `happened` must hold in at least one.
 pub(crate) fn explore(
     set_up: impl Fn(Simulation) -> Simulation,
     tasks: u32,
@@ -22,7 +21,7 @@ pub(crate) fn explore(
     explore_with_children(set_up, tasks, 0, happened);
 }
 
-/// The same, but the first task spawns `children` others.
+/// The first task spawns `children` others.
 pub(crate) fn explore_with_children(
     set_up: impl Fn(Simulation) -> Simulation,
     tasks: u32,
@@ -69,7 +68,7 @@ pub(crate) fn sleepers(word: u64) -> u64 {
     (word >> 2) & 0x7fff
 }
 
-/// Whether `event` leaves the search or registers: a read-modify-write of the sleep word.
+/// Leaving the search and registering are read-modify-writes of the sleep word.
 pub(crate) fn changes_sleep_word(event: &Event) -> bool {
     event.op == Op::Fetch && event.object == Object::Word(WordName::Sleep)
 }

@@ -71,7 +71,6 @@ fn a_run_that_does_not_end_is_a_failure_and_leaves_nothing_behind() {
         .expect_err("it never ends");
     assert_eq!(failure.oracle, Oracle::Liveness);
     assert!(failure.message.contains("2000 steps"), "{failure}");
-    // Everything was unwound: scratches, runner, and the suspended task's values.
     assert_eq!(std::rc::Rc::strong_count(&held), 1);
 }
 

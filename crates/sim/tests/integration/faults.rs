@@ -19,7 +19,6 @@ fn explore(fields: &str, seeds: u64) -> Vec<Course> {
     runs.collect()
 }
 
-/// Each kind alone, so that the run recovers from this one.
 #[test]
 fn after_each_kind_of_fault_has_stopped_everything_finishes() {
     for &fault in Fault::ALL {
@@ -188,7 +187,6 @@ fn a_hook_that_panics_loses_no_task_but_the_one_it_was_told_of() {
     assert!(dropped > 0);
 }
 
-/// Distinguishes the points of a worker's way.
 fn point(event: &Event) -> (u8, Option<WordName>) {
     let word = match event.object {
         Object::Word(word) => Some(word),
@@ -197,7 +195,6 @@ fn point(event: &Event) -> (u8, Option<WordName>) {
     (event.op as u8, word)
 }
 
-/// In some run the close, or the abort, follows right after each kind of operation of a worker.
 /// Operations that occur less than a thousand times are not judged: a run has some hundred points.
 #[test]
 fn a_close_and_an_abort_reach_every_point() {

@@ -2,8 +2,7 @@
 
 use sim::{Coverage, CoveragePoint, RunOptions, Scenario, StrategyKind};
 
-/// Runs jobs, half of which grow, under many schedules, none of which may fail. Returns the
-/// coverage.
+/// Half of the jobs grow.
 fn explore(fields: &str, seeds: u64) -> Coverage {
     let fields = format!("scenario=jobs,jobs=4,tasks=4,slots=3,spin=0,{fields}");
     let scenario =

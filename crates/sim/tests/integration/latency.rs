@@ -13,8 +13,7 @@ const WORKERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 const MS: u64 = 1_000_000;
 
-/// Nanoseconds until eight heavy jobs submitted together were each served; until then they precede
-/// a later short one.
+/// Nanoseconds until eight heavy jobs submitted together are no longer young.
 const SETTLED_NS: u64 = 100 * MS;
 
 /// Nanoseconds that waking, claiming and accounting may add.
@@ -36,7 +35,6 @@ fn short_jobs(workers: usize, slots: u32) -> Traffic {
     }
 }
 
-/// More short jobs than all workers could do, beside one heavy job a worker and at least 8.
 fn too_many_short_jobs(workers: usize, length_ns: u64) -> Traffic {
     let alone = short_jobs(workers, 1);
     let short_every_ns = MS * 100 / (120 * workers as u64);
@@ -64,8 +62,6 @@ fn alone_and_beside(alone: &Traffic, beside: &Traffic, workers: usize) -> (Figur
     (alone_figures, figures)
 }
 
-/// Beside eight clients with heavy slots of `slot_ns`, the 99th percentile of short jobs of `slots`
-/// slots is at most one such slot above that alone, and none takes longer than a settled job.
 fn takes_a_slot_more(slots: u32, slot_ns: u64) {
     for workers in WORKERS {
         let alone = short_jobs(workers, slots);
@@ -105,7 +101,7 @@ fn a_short_job_takes_a_short_slot_more_where_heavy_ones_claim_many_at_a_time() {
 fn a_burst_of_panics_and_cancels_costs_short_jobs_a_visit_and_heavy_ones_no_share() {
     for workers in WORKERS {
         let alone = short_jobs(workers, 4);
-        // A heavy job that ended early is replaced by one that is not known to be heavy.
+        // A heavy job that ended early is replaced by a young one.
         let beside = Traffic {
             heavies: 8,
             panics: 10,

@@ -111,7 +111,6 @@ fn arrows_lead_from_the_victim_and_from_the_waker() {
             event.value, event.actor
         );
         assert!(title(node).starts_with(&expected), "{}", title(node));
-        // Down the page to a later worker, up to an earlier one.
         let path = node.attribute("d").expect("a path");
         let heights = |text: &str| -> f64 {
             let last = text.split([' ', 'C']).rfind(|part| !part.is_empty());

@@ -86,7 +86,7 @@ fn a_line_may_have_its_choices_in_it() {
     assert!(stderr.contains("`x`"), "{stderr}");
 }
 
-/// A limit that cuts a good run short is the one failure that the correct code has.
+/// A limit that cuts a good run short makes correct code fail.
 #[test]
 fn shrinking_tells_what_it_came_to() {
     let scenario = "scenario=tree,roots=2,size=5,workers=3,steps=300";

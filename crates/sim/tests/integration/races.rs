@@ -9,7 +9,6 @@ use crate::explored::{
     actor, changes_sleep_word, explore, explore_with_children, find, searchers, sleepers, sleepy,
 };
 
-/// Look, find nothing; push; register: the look between registering and parking must find the task.
 #[test]
 fn push_between_looking_and_sleeping() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(1));
@@ -28,7 +27,6 @@ fn push_between_looking_and_sleeping() {
         let Some(look) = (0..push).rev().find(|&at| looked(&events[at])) else {
             return false;
         };
-        // The worker registers after the push, without another look.
         let registers = find(events, look + 1, |event| {
             event.actor == worker && changes_sleep_word(event)
         });
@@ -40,8 +38,6 @@ fn push_between_looking_and_sleeping() {
     });
 }
 
-/// A push relies on a searcher that has already looked, and wakes no worker: the searcher must look
-/// once more after it has left the search.
 #[test]
 fn leaving_search_before_last_look() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(2));
@@ -61,8 +57,6 @@ fn leaving_search_before_last_look() {
     });
 }
 
-/// The last searcher takes a task and leaves the search, behind a fence; it sees more tasks and
-/// wakes the next worker, because another push relied on it.
 #[test]
 fn last_searcher_hands_on() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(3)).producers(2);
@@ -70,7 +64,7 @@ fn last_searcher_hands_on() {
         let events = &report.course.events;
         (0..3).any(|worker| {
             let own: Vec<&Event> = events.iter().filter(|event| event.actor == worker).collect();
-            // It leaves with a task: the sleep word changes right after a take, not after a stamp.
+            // The sleep word changes right after a take, not after a stamp.
             own.windows(6).any(|six| {
                 matches!(six[0].op, Op::TakeFrom | Op::TakeInjected)
                     && changes_sleep_word(six[1])
@@ -84,7 +78,6 @@ fn last_searcher_hands_on() {
     });
 }
 
-/// Two pushes see the same searcher and wake no worker. It takes one of the tasks; both must run.
 #[test]
 fn two_pushes_one_searcher() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(2)).producers(2);
@@ -106,8 +99,6 @@ fn two_pushes_one_searcher() {
     });
 }
 
-/// Tasks under way from a victim's queue to the thief's are in neither. A worker that searches
-/// meanwhile goes to sleep, so the thief must announce them.
 #[test]
 fn batch_in_transit_is_announced() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(3));
@@ -134,8 +125,7 @@ fn batch_in_transit_is_announced() {
     });
 }
 
-/// A worker finds work in its last look while a waker chooses it. It owns that wake, and returns
-/// the ticket that it took for itself.
+/// The worker owns that wake, and returns the ticket that it took for itself.
 #[test]
 fn deregistering_worker_owns_the_wake_that_was_first() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(2)).producers(2);
@@ -144,7 +134,6 @@ fn deregistering_worker_owns_the_wake_that_was_first() {
     });
 }
 
-/// Two actors with a ticket each choose the newest sleeper.
 #[test]
 fn two_wakers_choose_the_same_sleeper() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(4)).producers(3);
@@ -153,8 +142,6 @@ fn two_wakers_choose_the_same_sleeper() {
     });
 }
 
-/// A producer was accepted and has not pushed when the executor is aborted. The end waits for its
-/// task and hands it back.
 #[test]
 fn abort_waits_for_an_accepted_spawn_that_has_not_pushed() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(1)).producers(2).ending(Ending::Abort);
@@ -163,7 +150,6 @@ fn abort_waits_for_an_accepted_spawn_that_has_not_pushed() {
     });
 }
 
-/// A waiter for idleness has read that a task is in flight, and the task ends before it blocks.
 #[test]
 fn wait_idle_against_the_last_completion() {
     let set_up = |simulation: Simulation| simulation.config(sleepy(1)).ending(Ending::Idle);

@@ -41,7 +41,6 @@ fn what_is_not_needed_is_left_out() {
     let failure = large().explore(0..1_000, no_meeting).expect_err("they meet");
     assert_eq!(failure.oracle, Oracle::TaskPanic);
     let line = failure.course.line.to_string();
-    // One worker meets both; further producers and waiters are not needed.
     assert!(
         line.starts_with("windlass-sim 1 scenario=own,workers=1,tries=1,spin=0 "),
         "{line}"
@@ -50,7 +49,6 @@ fn what_is_not_needed_is_left_out() {
     assert!(found.line.to_string().contains("workers=5"), "{failure}");
     let (steps, switches) = failure.course.size();
     assert!(steps < found.steps && switches <= 3, "{failure}");
-    // The run is complete from its first step.
     assert!(
         failure.course.is_complete && failure.course.events[0].step < 3,
         "{failure}"
@@ -110,7 +108,6 @@ fn of_a_run_without_an_end_only_the_way_into_it_is_listed() {
         .explore(0..1_000, looks_in_vain)
         .expect_err("it looks in vain");
     assert_eq!(failure.oracle, Oracle::Liveness);
-    // The limit is the given one, and the list is far shorter.
     assert!(failure.message.contains("60000 steps"), "{}", failure.sentence());
     let (steps, _) = failure.course.size();
     assert!(steps < 100, "{}", failure.course.line);
@@ -159,7 +156,7 @@ fn a_users_own_tasks_cannot_be_shrunk_from_a_line_alone() {
     assert!(error.to_string().contains("a user's own tasks"), "{error}");
 }
 
-/// Fails by a count that outlives the run, so no line reproduces it.
+/// The count outlives the run, so no line reproduces the failure.
 #[test]
 fn a_test_body_that_depends_on_more_than_its_schedule_is_told() {
     let runs = Cell::new(0);

@@ -74,7 +74,7 @@ fn more_workers_take_less_virtual_time() {
     assert!(eight < one / 4, "{one} with one worker, {eight} with eight");
 }
 
-/// One worker, so the condition never holds: under every schedule the abort ends the wait.
+/// With one worker the condition never holds.
 #[test]
 fn an_abort_lets_a_task_go_that_waits_in_vain() {
     let mut waited = 0;

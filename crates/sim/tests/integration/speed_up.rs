@@ -10,7 +10,6 @@ use sim::{Simulation, StrategyKind};
 use crate::equal_slots::{executor, job};
 
 fn takes_ns(workers: usize, slots: usize, slot_ns: u64) -> u64 {
-    // The workers sleep when it comes.
     let simulation = Simulation::new(1)
         .strategy(StrategyKind::Earliest)
         .begin_ns(1_000_000);

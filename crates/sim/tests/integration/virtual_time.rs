@@ -146,15 +146,14 @@ proptest! {
         prop_assert!(profile.elapsed_ns >= profile.lower_bound_ns(workers), "{:?}", profile);
     }
 
-    /// Without costs the executor is a greedy scheduler, except for tasks in a buffer until their
-    /// owner's next tick: one more task on each path.
+    /// Without costs the executor is greedy, except for tasks in a buffer until their owner's next
+    /// tick.
     #[test]
     fn one_worker_without_costs_takes_the_work(graph in graphs(), seed in any::<u64>()) {
         let profile = profile(&graph, 1, &free(), StrategyKind::Earliest, seed);
         prop_assert_eq!(profile.elapsed_ns, graph.work_ns());
     }
 
-    /// More workers may cost a little more for waking them, and never lose what fewer gained.
     #[test]
     fn more_workers_take_no_longer_but_for_the_burden(graph in graphs(), seed in any::<u64>()) {
         let costs = Costs::default();
@@ -192,8 +191,7 @@ fn work_and_span_of_a_fan_are_known() {
     assert_eq!(profile.answered_ns, None, "nobody waited");
 }
 
-/// Each of these costs occurs in a run with steals, wakes and takes, so a mutant that omits one is
-/// noticed.
+/// Each of these costs occurs in the run, so a mutant that omits one is noticed.
 #[test]
 fn each_cost_on_the_way_lengthens_the_run() {
     let base = fan(&Costs::default()).elapsed_ns;

@@ -1,9 +1,9 @@
 //! Examples to follow by hand: which worker takes which step of which job, round by round.
 //!
 //! Operations take no time and a step takes one round, a millisecond, which is four quanta. So a
-//! job is young until it has had a step, and a worker looks at the board after each step. Unless
-//! said otherwise, jobs are old from the beginning. All jobs are on the board before the first
-//! worker has woken. They are A to D by weight, A the heaviest, submitted lightest first.
+//! worker looks at the board after each step. Unless said otherwise, jobs are old from the
+//! beginning. They are A to D by weight, A the heaviest, submitted lightest first, before the first
+//! worker has woken.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -86,7 +86,6 @@ fn old(job: JobSpec) -> JobSpec {
     }
 }
 
-/// The steps of each round of a single job's run, by any worker.
 fn steps_by_round(workers: usize, steps: usize) -> Vec<String> {
     let rounds = rounds(workers, &[job("A", None, steps)]);
     let sorted = |(main, reserve): &Round| {
@@ -110,7 +109,6 @@ fn ten_steps_are_claimed_in_their_order_by_four_workers() {
 #[test]
 fn four_steps_are_claimed_in_turn_by_a_main_and_a_reserve_worker() {
     let states = told(2, &[old(job("A", None, 4))], &[("A", 4)]);
-    // The reserve worker is woken first.
     assert_eq!(states, ["A4: A1 | A0", "A2: A3 | A2", ":"]);
 }
 
@@ -151,7 +149,7 @@ fn of_costs_10_10_5_1_reserve_takes_the_first_submitted_ten_first() {
     assert_eq!(states, expected);
 }
 
-/// What [`told`] says of A > B > C > D with these numbers of steps, the lightest submitted first.
+/// The weights are A > B > C > D, and the lightest is submitted first.
 fn four_jobs(workers: usize, steps: [usize; 4]) -> Vec<String> {
     let names = ["A", "B", "C", "D"];
     let jobs = (0..4)
@@ -171,7 +169,6 @@ fn main_takes_the_least_served_and_reserve_the_heaviest_through_seven_states_of_
         "A2 B3 C2 D1: B0 | A2",
         // All but A have had one step: the first submitted again.
         "A1 B2 C2 D1: D1 | A3",
-        // A is off the board, and B is the heaviest.
         "B2 C2: C1 | B1",
         "B1 C1: C2 | B2",
         ":",

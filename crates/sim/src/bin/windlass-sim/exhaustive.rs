@@ -65,7 +65,6 @@ impl ExhaustiveRun {
         Ok(run)
     }
 
-    /// Returns whether the expectation held.
     pub(crate) fn run(self) -> Result<bool, String> {
         let searches = match self.scenario.clone() {
             Some(scenario) => {
@@ -188,7 +187,7 @@ fn show_progress(name: &str, report: &SearchReport) {
     if !stderr.is_terminal() || !report.schedules.is_multiple_of(1 << 14) {
         return;
     }
-    // Progress is optional, so a failed write is ignored.
+    // A failed write is ignored.
     let _ = write!(
         stderr,
         "\r{name}: {} states, {} schedules, {:.0} s ",
@@ -201,7 +200,6 @@ fn show_progress(name: &str, report: &SearchReport) {
 fn clear_progress() {
     let mut stderr = std::io::stderr();
     if stderr.is_terminal() {
-        // As above.
         let _ = write!(stderr, "\r\x1b[K");
     }
 }

@@ -40,8 +40,7 @@ impl JobOracle {
         self.find(job).is_ok_and(|record| record.keyed < since)
     }
 
-    /// `actor` removed the job of `key` from one of the board's orders. Its slots were not
-    /// claimable throughout.
+    /// Fails if the removed job's slots were claimable throughout.
     pub(crate) fn taken_off(
         &mut self,
         hub: &Hub,
@@ -93,10 +92,8 @@ impl JobOracle {
             .is_ok_and(|record| record.is_open_since(since) && !record.limited)
     }
 
-    /// A job that has stood on the board since before `boundary`, arrived since a worker `looked`
-    /// there, and satisfies `may_be_gone_into`. It has arrived if its submitter put it there and
-    /// the submission returned by `boundary`, or if an arrival was counted since. A worker that
-    /// puts it there counts its arrival later.
+    /// A job that has stood on the board since before `boundary`, and arrived since a worker
+    /// `looked` there.
     pub(crate) fn awaited_young(
         &self,
         boundary: Moment,
@@ -120,8 +117,6 @@ impl JobOracle {
         self.jobs.iter().find(awaits).map(|record| record.job)
     }
 
-    /// Whether no stage of `job` has started since before step `since`, and some slots are
-    /// unclaimed.
     pub(crate) fn could_claim_since(&self, hub: &Hub, job: JobHandle, since: u64) -> bool {
         let claims_are_left = |body: &SimBody| body.state().claims().unclaimed_slots(&Glass) > 0;
         !hub.is_closed(job)
@@ -136,7 +131,6 @@ impl JobOracle {
             .find(|&job| hub.has_room(job) && hub.is_young(job))
     }
 
-    /// The submission of `job` by `actor` has returned.
     pub(crate) fn admitted(
         &mut self,
         hub: &Hub,
@@ -148,7 +142,6 @@ impl JobOracle {
             return Ok(());
         }
         self.find_mut(job)?.admitted = Some((step, actor));
-        // The actor that took a one-slot job out of its queue is about to claim it.
         let appended = self.find(job)?.appended;
         let body = hub.peek(job);
         let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));
@@ -176,7 +169,6 @@ impl JobOracle {
         Ok(())
     }
 
-    /// Checks that nothing heavier was available throughout the search for the heaviest job.
     pub(super) fn compare_pick(
         &mut self,
         hub: &Hub,

@@ -7,12 +7,8 @@
 //! ```
 //!
 //! A turn does a few steps and returns `Again`, or `Parked` after leaving its waker with a full or
-//! empty channel, or with the [`Environment`], which wakes late. The tasks also wake for nothing,
-//! add and cancel tasks, run nested jobs, fail and panic. A dropped task closes its ends of
-//! channels and wakes its neighbours.
-//!
-//! The tasks check that a channel is in order, and that a completed job has passed on every number
-//! made.
+//! empty channel, or with the [`Environment`]. The tasks check that a channel is in order, and that
+//! a completed job has passed on every number made.
 
 mod environment;
 mod task;
@@ -38,12 +34,10 @@ pub(super) struct GrownPlan {
     pub(super) handle: Handle,
 }
 
-/// When a growing job's submitter drops its handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handle {
     AtOnce,
     Later,
-    /// Once this submitter has submitted every job.
     AtLast,
 }
 
@@ -68,7 +62,7 @@ struct TurnPlan {
 #[derive(Clone)]
 enum Whim {
     None,
-    /// Asks whether to stop or yield; both questions are steps for others.
+    /// Asks whether to stop and to yield; both questions are steps.
     Asks,
     WakesItself,
     WakesOthers,
@@ -91,7 +85,6 @@ pub(super) struct Grown {
     complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
-/// Dropping the last clone leaves the job.
 pub(super) type Held = Arc<Leaves>;
 
 pub(super) struct Leaves {
@@ -146,7 +139,6 @@ impl GrownPlan {
 }
 
 impl TaskPlan {
-    /// A task without an output, added `depth` tasks behind an initial one.
     fn draw(dice: &mut Dice, plan: &Plan, jobs: &Jobs, depth: usize) -> Self {
         let turns = dice.below(5);
         Self {
@@ -213,7 +205,6 @@ impl Grown {
         })
     }
 
-    /// The job's ticket fired. `cancels`: a task was cancelled.
     pub(super) fn judge(&self, completed: bool, cancels: bool) {
         // Ordering: Relaxed, here and everywhere in this file. There is one thread.
         let [alive, cut, made, kept] =

@@ -17,7 +17,6 @@ pub(super) struct Opened {
 }
 
 impl Submitter<'_, '_> {
-    /// Adds the tasks to an accepted job, and drops the handle unless it is to be kept.
     pub(super) fn open(
         &self,
         plan: &GrownPlan,

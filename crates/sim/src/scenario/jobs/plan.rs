@@ -24,7 +24,7 @@ pub(super) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behaviour {
     Plain,
-    /// Asks whether to stop or yield; both questions are steps for others.
+    /// Asks whether to stop and to yield; both questions are steps.
     Asks,
     Fails,
     Panics,
@@ -55,7 +55,6 @@ pub(super) struct Inner {
     stage: Arc<PlannedStage>,
 }
 
-/// Nesting depth of jobs.
 const DEPTH_MAX: usize = 3;
 
 impl Plan {
@@ -101,7 +100,6 @@ impl Plan {
             let added = self.stage(dice, job, stage, jobs);
             let id = match shape {
                 Shape::Chain => graph.then(added),
-                // The second and the third are parallel, and the next waits for both.
                 Shape::Fan if stage == 1 || stage == 2 => graph.after(&ids[..1], added),
                 Shape::Fan => graph.then(added),
                 Shape::Any => {
@@ -143,7 +141,6 @@ impl Plan {
         let finish = behave(dice);
         if jobs.nests && depth < DEPTH_MAX {
             for (slot, behaviour) in slots.iter_mut().enumerate() {
-                // Deeper jobs nest less, so jobs stay small.
                 if dice.below(4 << depth) == 0 {
                     *behaviour = Behaviour::Nests(inner.len());
                     inner.push(self.inner(dice, format!("slot {slot} of {name}"), jobs, depth + 1));
@@ -186,7 +183,6 @@ impl PlannedStage {
         match behaviour {
             Behaviour::Plain => Ok(()),
             Behaviour::Asks => {
-                // Only the steps of asking matter here.
                 let _ = cx.is_cancelled() || cx.should_yield();
                 Ok(())
             }
@@ -237,7 +233,7 @@ impl Stage for PlannedStage {
             self.complain(Oracle::Claims, format!("slot {slot} runs after `finish`"));
         }
         let ran = self.behave(self.slots[slot], cx);
-        // Counted after its behaviour, so that an early `finish` finds it missing.
+        // So that an early `finish` finds it missing.
         if Self::count(&self.runs[slot]) > 0 {
             self.complain(Oracle::Claims, format!("slot {slot} ran twice"));
         }

@@ -30,7 +30,6 @@ pub(crate) struct Submitted {
     pub(crate) slot_ns: SlotNs,
     pub(crate) claims: Option<Rc<RefCell<Vec<Claimed>>>>,
     pub(crate) extras: Extras,
-    /// Whether jobs may grow, and an environment actor wakes their tasks.
     pub(crate) grows: bool,
     pub(crate) complaints: Arc<Mutex<Vec<Violation>>>,
 }
@@ -47,7 +46,6 @@ impl From<JobSpec> for Handed {
 }
 
 impl Submitted {
-    /// Runs on an executor of `config`. `complaint` returns the faults that stages found.
     pub(crate) fn run(
         self,
         simulation: &Simulation,
@@ -119,7 +117,6 @@ impl Submitted {
     }
 }
 
-/// The outcome of a run, after all checks. `complaint`: the faults that stages found.
 pub(in crate::scenario) fn conclude(
     simulation: &Simulation,
     hub: &Hub,
@@ -174,7 +171,6 @@ pub(in crate::scenario) fn conclude(
     })
 }
 
-/// The runner of the executor below, as on threads.
 pub(in crate::scenario) fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
     let worker = cx.worker_id();
     hub.look_began(worker);
@@ -230,7 +226,7 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
     }
 }
 
-/// Ends the executor as the threaded `drain` and `shutdown` do.
+/// As the threaded `drain` and `shutdown` do.
 pub(in crate::scenario) fn end(
     ports: &SimPorts<'_, Look>,
     hub: &Hub,
@@ -286,7 +282,6 @@ pub(in crate::scenario) fn end(
     env.end_spares();
 }
 
-/// A ticket says that its job was returned if and only if it was.
 fn judge_handed_back(hub: &Hub, came_back: &[usize]) -> Result<(), Violation> {
     let mut said = hub.oracle.borrow().handed_back();
     let mut came_back = came_back.to_vec();

@@ -14,7 +14,7 @@ use crate::oracle::{Answer, Oracle, Violation};
 use crate::pipeline::{Hub, Look, PipeEnv, SimState};
 use crate::ports::SimPorts;
 
-/// Submissions of a job to a full executor before its submitter gives up.
+/// Submissions to a full executor before the submitter gives up.
 const TRIES: usize = 6;
 
 pub(super) type AdmittedJobs = RefCell<Vec<(Arc<SimState>, JobHandle)>>;
@@ -67,7 +67,6 @@ impl Submitter<'_, '_> {
         }
     }
 
-    /// Submits with a few tries. Returns `None` if the job was refused.
     pub(in crate::scenario) fn submit(&self, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
         let me = self.ports.handle.actor();
         for _ in 0..TRIES {
@@ -121,7 +120,7 @@ impl Submitter<'_, '_> {
         }
     }
 
-    /// The ticket must agree with the oracle. Returns whether the job completed.
+    /// Returns whether the job completed.
     fn wait(&self, state: &SimState, job: JobHandle) -> bool {
         let end = self.env().wait_ticket(state);
         let told = end.as_ref().err().map(|error| error.kind);

@@ -1,45 +1,36 @@
 //! The policy's promises for a load, as numbers, at 85 : 15.
 //!
-//! | word | is | because |
-//! |---|---|---|
-//! | *blocking* | a slot | then a worker in an old job comes to a boundary, and looks |
-//! | *visit* | a quantum and a slot | the most in a young job, or in an old one on a used-up allowance |
-//! | *stay* | four quanta and a slot | the most in an old job |
-//! | *youth* | a stay and a quantum | a job is young for four quanta, and charged at the end of a visit |
+//! Each of these includes the time of scheduling:
 //!
-//! Each includes the time of scheduling.
+//! - *blocking*: a slot, after which a worker in an old job looks at the board;
+//! - *visit*: a quantum and a slot, the most in a young job;
+//! - *stay*: four quanta and a slot, the most in an old job;
+//! - *youth*: a stay and a quantum; a job is young for four quanta, and charged at the end of a
+//!   visit.
 //!
-//! | what | bound | because |
-//! |---|---|---|
-//! | cancel until stopped | the blocking | no worker claims, and slots under way end |
-//! | latency of a settled short job | alone + the blocking; on several workers twice its work more | see below |
-//! | latency of a short job | the *line*, and its time as an old job | see below |
-//! | wait of an old job | for each old job by main worker and 1 more: its lead over 15 %, and a stay with all young jobs that may follow one | others catch up in their part of the time, and overshoot by a visit |
-//! | the same where short jobs leave room | for each old job and each main worker its lead and a stay, and the work of the young jobs there, over what short jobs leave of the main workers' time | the same |
-//! | wait of a young heavy job | the line, and a short job for each visit in it if short jobs have one slot | it is young as others are, and one-slot jobs alternate with young jobs of the board |
-//! | share of heavy jobs while one is old | 15 % of all workers' time; of what main workers give to old jobs, the part by number | 3 of 20 parts of each worker's time are for old jobs, short ones of four quanta and more included; reserve takes the heaviest |
+//! | what | bound |
+//! |---|---|
+//! | cancel until stopped | the blocking |
+//! | latency of a settled short job | alone + the blocking; on several workers twice its work more |
+//! | latency of a short job | the *line*, and its time as an old job |
+//! | wait of an old job | for each old job by main worker and 1 more: its lead over 15 %, and a stay with all young jobs that may follow one |
+//! | the same where short jobs leave room | for each old job and each main worker its lead and a stay, and the work of the young jobs there, over what short jobs leave of the main workers' time |
+//! | wait of a young heavy job | the line, and a short job for each visit in it if short jobs have one slot |
+//! | share of heavy jobs while one is old | 15 % of all workers' time; of what main workers give to old jobs, the part by number |
 //!
 //! A job that is old from the beginning counts as one stay.
 //!
 //! A short job is *settled* if it stays young, and no heavy or middle job was young and no
 //! allowance used up since a time without short jobs. Every worker takes it, or a short job before
-//! it, at its next boundary, so each worker loses only the blocking. Let `V` be the rest, alone, of
-//! the work of the short jobs before it:
-//!
-//! ```text
-//!   one worker       short jobs run in order, so each ends later than alone by the blocking
-//!   several workers  one begins with it after   blocking + V / workers
-//!                    alone that takes           V / workers - work at least, or V is less than workers * work
-//!                    and one is enough for its  work
-//! ```
+//! it, at its next boundary, so each worker loses only the blocking. Let `V` be the rest of the
+//! work of the short jobs before it. On several workers one begins with it after blocking + `V` /
+//! workers; alone that takes `V` / workers − work at least, or `V` is less than workers · work.
 //!
 //! Other short jobs stand in *line* behind the work of the short jobs in flight and the youth of
-//! the young heavy jobs. All workers serve the line, or only the main ones while a heavy job is
-//! young. Young jobs receive 17 of 20 parts of their time, less a visit at the beginning and the
-//! end. A job of four quanta or more grows old; then all old jobs receive as much as it does, and a
-//! stay more before and behind it.
-//!
-//! A load that breaks a tighter bound's conditions has the looser bound.
+//! the young heavy jobs. Only the main workers serve the line while a heavy job is young. Young
+//! jobs receive 17 of 20 parts of the time, less a visit at the beginning and the end. A job of
+//! four quanta or more grows old; then all old jobs receive as much as it does, and a stay more
+//! before and behind it.
 
 use pipeline_exec::policy::shared::{STAND_IN_QUANTA, STAY_QUANTA, YOUNG_QUANTA};
 
@@ -120,20 +111,17 @@ impl Traffic {
         }
     }
 
-    /// Returns four quanta plus the blocking.
     pub(super) fn stay_ns(&self) -> u64 {
         STAY_QUANTA * self.quantum_ns + self.blocking_ns()
     }
 
-    /// Returns the most time that a heavy job receives while young.
     pub(super) fn youth_ns(&self) -> u64 {
         self.stay_ns() + self.quantum_ns
     }
 
-    /// Returns the longest wait of one of `jobs` old jobs, whatever short jobs do.
+    /// The longest wait of an old job, whatever short jobs do.
     pub(super) fn old_wait_ns(&self, workers: usize, jobs: u64, lead_ns: u64) -> u64 {
         let of_old = |ns: u64| ns * PARTS / OLD_PARTS;
-        // After an undisturbed stay, young jobs take the full allowance, then a visit.
         let and_young = self.stay_ns() + ALLOWANCE_QUANTA * self.quantum_ns + self.visit_ns();
         let each_ns = of_old(lead_ns) + and_young.min(of_old(self.stay_ns()));
         self.in_reserve_turns(workers, (jobs.div_ceil(self.main(workers)) + 1) * each_ns)
@@ -174,9 +162,7 @@ impl Traffic {
         }
     }
 
-    /// Returns how long workers need for a short job and the work ahead of it.
     pub(super) fn line_ns(&self, workers: usize, stood: &Stood) -> u64 {
-        // Reserve workers serve the heaviest job while it is young.
         let workers = if stood.young > 0 {
             self.main(workers)
         } else {
@@ -198,8 +184,8 @@ impl Traffic {
         ns + (ns / allowance_ns.max(1) + 1) * owed_ns.max(self.visit_ns())
     }
 
-    /// Returns the time of one-slot jobs ahead of a heavy job. They alternate with visits of young
-    /// jobs, which last for the rest of the quantum, and at least a slot.
+    /// One-slot jobs alternate with visits of young jobs, which last for the rest of the quantum,
+    /// and at least a slot.
     pub(super) fn singles_between_ns(&self, workers: usize, stood: &Stood) -> u64 {
         if self.shorts == 0 || self.short_slots != 1 {
             return 0;
@@ -244,7 +230,6 @@ impl Traffic {
         u64::from(self.short_slots) * self.short_slot_ns
     }
 
-    /// Returns whether short jobs are too long to stay young.
     pub(super) fn grow_old(&self) -> bool {
         self.short_work_ns() >= YOUNG_QUANTA * self.quantum_ns
     }

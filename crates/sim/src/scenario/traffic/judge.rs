@@ -88,7 +88,6 @@ impl Traffic {
         Ok(())
     }
 
-    /// The least part of all workers' time for heavy and middle jobs, if `old` are old.
     fn least_share(&self, workers: usize, old: u64) -> f64 {
         let of_old = OLD_PARTS as f64 / PARTS as f64;
         // Reserve takes the heaviest old job; old short jobs share the main workers' part.
@@ -147,7 +146,6 @@ impl Traffic {
         })
     }
 
-    /// The longest latency of a short job without heavy ones.
     fn alone_ns(&self, simulation: &Simulation, seed: u64) -> Result<u64, Failure> {
         let alone = self.alone();
         let mut label = Fields::default();
@@ -169,14 +167,13 @@ impl Traffic {
         self.heavies > 0 && self.heavy_jobs == 0 && lasts
     }
 
-    /// Whether short jobs leave half of the time to others.
     fn leaves_room(&self, simulation: &Simulation) -> bool {
         let workers = simulation.setup().config.workers as u64;
         2 * self.short_work_ns() <= workers * self.short_every_ns
     }
 }
 
-/// The part of a share that a short load must show, allowing for its beginning and end.
+/// Allows for the beginning and end of a short load.
 const SEEN: f64 = 0.87;
 
 fn at_most(oracle: Oracle, what: &str, ns: u64, bound_ns: u64) -> Result<(), Violation> {
@@ -280,7 +277,6 @@ mod tests {
             short_every_ns: 2 * MS,
             ..traffic
         };
-        // Alone it takes half a millisecond on two workers.
         let verdict = |ns, settled| {
             let stood = Stood { settled, ..stood(ns) };
             judged(&traffic, &busy(), &short(stood))
@@ -343,10 +339,8 @@ mod tests {
             };
             judged(traffic, &figures, &old)
         };
-        // Two of eight that are old: a fourth of 15 %.
         assert_eq!(share(&long, 0.03), Err(Oracle::Starvation));
         assert_eq!(share(&long, 0.04), Ok(()));
-        // All of the reserve worker's 15 %.
         let with_reserve = Traffic { reserve: 1, ..long };
         assert_eq!(share(&with_reserve, 0.08), Err(Oracle::Starvation));
         assert_eq!(share(&with_reserve, 0.09), Ok(()));

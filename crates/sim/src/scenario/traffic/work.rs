@@ -11,7 +11,7 @@ use crate::oracle::Kind;
 
 struct Work {
     slots: usize,
-    /// The slot that breaks, and whether it panics instead of failing.
+    /// The slot, and whether it panics instead of failing.
     breaks: Option<(usize, bool)>,
 }
 

@@ -7,7 +7,6 @@ use std::task::Waker;
 use super::lock;
 use crate::pipeline::{Ask, Asks};
 
-/// An environment actor that wakes tasks late, for all jobs of a run.
 #[derive(Clone, Default)]
 pub(in super::super) struct Environment(Arc<Mutex<Requests>>);
 
@@ -47,7 +46,7 @@ impl Environment {
         }
     }
 
-    /// The actor's next act. `waker` is woken when there is one.
+    /// `waker` is woken when there is a next act.
     pub(in super::super) fn next(&self, waker: &Waker) -> Option<Next> {
         let mut requests = lock(&self.0);
         match requests.waiting.pop_front() {

@@ -26,7 +26,7 @@ pub(crate) enum Closing {
     Untouched,
 }
 
-/// Reconciles `job`, and closes it if it meets a shutdown.
+/// Closes the job if it meets a shutdown.
 pub(crate) fn changed<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -39,8 +39,6 @@ pub(crate) fn changed<E: PipelinePorts>(
     }
 }
 
-/// Closes every job on the board whose deadline is not after `now_ns`. Returns whether a deadline
-/// had passed.
 pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
     let shared = env.shared();
     let mut any = false;
@@ -72,7 +70,6 @@ fn forget_deadline<E: PipelinePorts>(env: &E, job: JobHandle, deadline_ns: u64) 
     was_there
 }
 
-/// Closes the job if its deadline is not after `now_ns`. Returns whether it is late.
 #[inline]
 pub(crate) fn close_if_late<E: PipelinePorts>(
     env: &E,
@@ -158,7 +155,7 @@ fn close_claims<E: PipelinePorts>(
     }
 }
 
-/// Ends the job, which has been over since `now_ns`. Its last finisher calls this once.
+/// The last finisher calls this once; the job has been over since `now_ns`.
 pub(crate) fn end<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -167,7 +164,6 @@ pub(crate) fn end<E: PipelinePorts>(
     now_ns: u64,
 ) {
     let shared = env.shared();
-    // A cancel that comes later finds nothing to do.
     let _nothing_left = state.claims.close(env);
     if let Some(deadline_ns) = state.deadline_ns {
         // The deadline of a job that is closed during its submission may stay on the board; a later

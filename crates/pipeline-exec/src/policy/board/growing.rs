@@ -12,9 +12,9 @@ use crate::task::Turn;
 pub(crate) enum AfterTurn {
     Parked,
     Ready,
-    /// The task was dropped at this time; others are left.
+    /// At this time, in nanoseconds; others are left.
     Dropped(u64),
-    /// The last task was dropped at this time: the caller ends the job.
+    /// The caller ends the job.
     LastDropped(u64),
 }
 
@@ -41,7 +41,6 @@ pub(crate) fn turn_over<E: PipelinePorts>(
         Ok(false) => return AfterTurn::Parked,
         Err(paused) => paused,
     };
-    // The task is dropped before the job can end by it.
     quietly_drop(paused);
     env.observe(PipelineEvent::Inner(InnerEvent::TaskOver { job, task }));
     let now_ns = env.now_ns();

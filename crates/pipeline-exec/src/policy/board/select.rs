@@ -7,8 +7,7 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::ports::{BodyOf, PipelinePorts};
 
-/// Returns the heaviest job that a worker could go into; of equally heavy ones, the first
-/// submitted.
+/// Of equally heavy jobs, the first submitted.
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     heaviest_open(env, |_| true)
 }
@@ -36,7 +35,6 @@ pub(crate) fn is_old<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
     body.state.service(env) >= env.shared().young_tag()
 }
 
-/// Returns the first submitted young job that a worker could go into.
 pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served(env, None);
@@ -59,8 +57,6 @@ pub(crate) fn select_still_young<E: PipelinePorts>(env: &E) -> Found<E> {
     None
 }
 
-/// Returns the old job with the least service that a worker could go into; of equals, the first
-/// submitted.
 pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served_from(env, shared.young_tag());

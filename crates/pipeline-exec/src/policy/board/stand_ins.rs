@@ -10,14 +10,10 @@ const TELLS: usize = 1;
 
 #[derive(Debug)]
 pub(crate) struct StandIns<W> {
-    /// Nanoseconds, plus one, at which each worker, then each spare thread, began its slot or turn;
-    /// 0: in no job.
+    /// By worker, then spare thread, in nanoseconds plus one.
     since: Box<[CachePadded<W>]>,
-    /// 1 from the order to watch until the park.
     awake: Box<[CachePadded<W>]>,
-    /// Number, plus two, of the watcher; or [`TELLS`]; or 0.
     watched: CachePadded<W>,
-    /// Nanoseconds until which the watcher sleeps.
     looks_at: CachePadded<W>,
     workers: usize,
 }
@@ -38,7 +34,6 @@ impl<W> StandIns<W> {
         self.awake.len()
     }
 
-    /// Notes the beginning of a slot or turn.
     #[inline]
     pub(crate) fn begins<M: Memory<Word = W>>(&self, mem: &M, worker: usize, now_ns: u64) {
         let now = usize::try_from(now_ns).unwrap_or(usize::MAX).saturating_add(1);

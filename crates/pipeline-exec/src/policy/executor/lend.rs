@@ -1,5 +1,4 @@
 #![doc = include_str!("lend/README.md")]
-//! This file holds the helper's steps.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -16,7 +15,7 @@ use crate::step_cx::Role;
 
 /// Runs slots of `job`, and of no other, on the caller's thread until the job has ended. While none
 /// can be claimed, `sleep` blocks until `waker` is woken after its last return; it may return
-/// spuriously. One thread at a time runs slots of a job like this; another helper only waits.
+/// spuriously.
 pub fn lend<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -30,11 +29,9 @@ pub fn lend<E: PipelinePorts>(
         if went == Went::Claimed {
             continue;
         }
-        // Step register.
         if env.change(&state.ledger, |ledger| ledger.await_news(waker)) {
             return;
         }
-        // Step look-again.
         if went == Went::Nothing && state.has_room(env) {
             continue;
         }
@@ -46,7 +43,7 @@ pub fn lend<E: PipelinePorts>(
 enum Went {
     Claimed,
     Nothing,
-    /// This thread only waits for the end: it has no number, or the job is ending.
+    /// The thread has no number, or the job is ending.
     Gone,
 }
 

@@ -1,6 +1,4 @@
 #![doc = include_str!("claim/README.md")]
-//! [Visits](crate::policy::worker::visit) and [endings](crate::policy::board::ending) take the
-//! protocol's steps.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -13,22 +11,16 @@ const RUN: usize = 1 << SLOT_BITS;
 /// Bit of `next` in a closed job, and of a row that has a run.
 const TOP: usize = 1 << (usize::BITS - 1);
 
-/// Value of a row behind which no run starts.
 const SEALED: usize = usize::MAX;
 
-/// Largest number of slots of a stage.
 pub const SLOTS_MAX: usize = SLOT_MASK;
 
-/// Largest number of stages of a job.
 pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
 
-/// The words that count a job's claimed and finished slots.
 #[derive(Debug)]
 pub struct Claims<W> {
     next: W,
-    /// Number of unclaimed returned pieces.
     returned: W,
-    /// Number of started stages whose last finisher has not left.
     open: W,
     /// Inline, because most small jobs have one stage.
     first: Row<W>,
@@ -37,11 +29,8 @@ pub struct Claims<W> {
 
 #[derive(Debug)]
 struct Row<W> {
-    /// Stage and slots; 0: no run yet.
     run: W,
-    /// Number of slots not accounted for.
     left: W,
-    /// Number of unfinished stages before this one.
     pending: W,
     /// Recent nanoseconds per slot; 0: unknown.
     slot_ns: W,
@@ -50,18 +39,15 @@ struct Row<W> {
 /// Slots that were claimed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The stage's number.
     pub stage: usize,
     /// Empty if the stage has no slots.
     pub slots: Range<usize>,
 }
 
-/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The caller accounts for each of these slots once, after it ran or was abandoned.
     Slots {
-        /// The claimed slots.
         piece: Piece,
         /// Whether the started stages have no other free slot. Then the caller reconciles the job
         /// before it runs these.
@@ -71,7 +57,6 @@ pub enum Claim {
     Returned,
     /// The started stages have no free slot.
     Exhausted,
-    /// The job is closed.
     Closed,
 }
 
@@ -86,7 +71,7 @@ pub struct Unclaimed {
 }
 
 impl<W> Claims<W> {
-    /// Makes the claims of a new job. `before` counts the stages before each stage.
+    /// `before` counts the stages before each stage.
     ///
     /// # Panics
     ///
@@ -279,14 +264,12 @@ impl<W> Claims<W> {
         stages.iter().filter(|left| over(left)).count() > 0
     }
 
-    /// Returns whether a claim would succeed now.
     pub fn is_claimable<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
         !at.is_closed() && (self.claimable(mem, at).is_some() || self.pieces(mem) > 0)
     }
 
-    /// Returns whether the job is closed.
     pub fn is_closed<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Acquire. Edge `stop/close`: a worker that stops because a shutdown closed the
         // job goes into no other one.
@@ -311,7 +294,6 @@ impl<W> Claims<W> {
         slots.saturating_sub(at.slot())
     }
 
-    /// Returns each started stage and its slots.
     pub fn started<'a, M: Memory<Word = W>>(
         &'a self,
         mem: &'a M,
@@ -338,7 +320,6 @@ impl<W> Claims<W> {
         mem.load(&self.at(stage).left, Ordering::Relaxed)
     }
 
-    /// Returns recent nanoseconds per slot; `None` before one has run.
     pub fn slot_ns<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> Option<u64> {
         // Ordering: Relaxed. An estimate, on which no result depends.
         match mem.load(&self.at(stage).slot_ns, Ordering::Relaxed) {
@@ -347,7 +328,6 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Moves the estimate of `stage` halfway to `slot_ns`.
     pub fn learn<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slot_ns: u64) {
         let slot_ns = slot_ns.max(1);
         let known = match self.slot_ns(mem, stage) {

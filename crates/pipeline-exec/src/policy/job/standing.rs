@@ -50,7 +50,7 @@ impl<W> Standing<W> {
         }
     }
 
-    /// Step enter. Returns whether the caller is now the holder.
+    /// Returns whether the caller is now the holder.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Release. Edge `standing/dirty`: pairs with the Acquire in `begin_round`, which
         // sees what the caller has changed. A new holder also acquires there what the last one
@@ -58,7 +58,7 @@ impl<W> Standing<W> {
         mem.fetch(&self.word, Fetch::Or(BUSY | DIRTY), Ordering::Release) & BUSY == 0
     }
 
-    /// Step begin round. Returns whether the keys are on the board.
+    /// Returns whether the keys are on the board.
     pub(crate) fn begin_round<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Acquire. Edge `standing/dirty`: pairs with the Release in `enter`. This round
         // reads what was changed before the DIRTY that is cleared here. Edge `standing/hand-over`:
@@ -66,8 +66,7 @@ impl<W> Standing<W> {
         mem.fetch(&self.word, Fetch::And(!DIRTY), Ordering::Acquire) & ON != 0
     }
 
-    /// Step leave, with keys that were `on` and are as `now` says. Returns `false` if another round
-    /// follows.
+    /// The keys were `on` and are as `now` says. Returns `false` if another round follows.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M, on: bool, now: bool) -> bool {
         let place = |on: bool| if on { ON } else { 0 };
         if on != now {
@@ -87,19 +86,17 @@ impl<W> Standing<W> {
 }
 
 impl<W> Standing<W> {
-    /// Only the holder calls it.
     pub(crate) fn tagged<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. The holders' own word, handed over with the word beside it.
         mem.load(&self.tag, Ordering::Relaxed)
     }
 
-    /// Only the holder calls it.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, tag: usize) {
         // Ordering: Relaxed. As above.
         mem.store(&self.tag, tag, Ordering::Relaxed);
     }
 
-    /// Calls `rekey` with the old tag if `tag` differs. Only the holder calls it.
+    /// Calls `rekey` with the old tag if `tag` differs.
     pub(crate) fn retag<M: Memory<Word = W>>(&self, mem: &M, tag: usize, rekey: impl FnOnce(usize)) {
         let from = self.tagged(mem);
         if from != tag {

@@ -33,7 +33,6 @@ struct Place {
     visits: AtomicU64,
     claims: AtomicU64,
     ended: Ended,
-    /// By class, allocated when needed.
     times: [OnceLock<Box<TimeWords>>; Class::ALL.len()],
 }
 

@@ -53,7 +53,6 @@ pub trait PipelinePorts:
     /// Wakes the parties that wait for room after a refusal.
     fn place_freed(&self) {}
 
-    /// Wakes a party that waits for a job or its slot.
     fn wake(&self, waker: Waker) {
         // A panic does not stop other wakes.
         guard::quietly(|| waker.wake());
@@ -74,13 +73,10 @@ pub type SharedOf<E> = PipelineShared<
     <E as Table<Arc<BodyOf<E>>>>::Places,
 >;
 
-/// The answer to a submission inside a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestAnswer {
     Admitted(JobHandle),
-    /// The executor is full, so the job runs by hand.
     Full,
-    /// The gate is closed, so the job runs by hand.
     Closed,
 }
 
@@ -96,7 +92,6 @@ pub enum PipelineEvent<'a> {
         stage: usize,
         slots: usize,
     },
-    /// A worker is about to claim slots of the job.
     Entered {
         job: JobHandle,
         worker: usize,
@@ -162,13 +157,13 @@ pub enum PipelineEvent<'a> {
 /// Steps between two events of a job, for oracles.
 #[derive(Clone, Copy, Debug)]
 pub enum InnerEvent<'a> {
-    /// A shutdown has begun: no party enters a job.
+    /// From now on no party enters a job.
     Stops,
     /// A worker has claimed a returned piece or a turn, and takes it from the ledger next.
     Takes {
         job: JobHandle,
     },
-    /// A party begins a round: it reads what is claimable, and updates the board.
+    /// A party begins a round of reconciling.
     Settles {
         job: JobHandle,
     },
@@ -178,40 +173,39 @@ pub enum InnerEvent<'a> {
         first: usize,
         slots: usize,
     },
+    /// Abandoned, because the job is closed.
     GivenUp {
         job: JobHandle,
         stage: usize,
         first: usize,
         slots: usize,
     },
-    /// A ready task was added. It is claimable soon after.
+    /// The task is claimable soon after.
     TaskSpawned {
         job: JobHandle,
         task: usize,
     },
-    /// A task was woken, in any state.
     TaskWoken {
         job: JobHandle,
         task: usize,
     },
-    /// A task was cancelled. Its next worker drops it.
+    /// The task's next worker drops it.
     TaskCancelled {
         job: JobHandle,
         task: usize,
     },
-    /// A turn ended. [`SlotRan`](PipelineEvent::SlotRan) comes first, unless the task was cancelled
-    /// and not run.
+    /// After [`SlotRan`](PipelineEvent::SlotRan), if the task ran.
     TurnOver {
         job: JobHandle,
         task: usize,
-        /// The turn's result; [`Turn::Done`] if the task failed or did not run.
+        /// [`Turn::Done`] if the task failed or did not run.
         turn: Turn,
     },
     TaskOver {
         job: JobHandle,
         task: usize,
     },
-    /// A slot is about to submit a job and wait.
+    /// A slot of `job` is about to submit a job and wait.
     Nests {
         job: JobHandle,
     },
@@ -220,7 +214,6 @@ pub enum InnerEvent<'a> {
         job: JobHandle,
         answer: NestAnswer,
     },
-    /// The slot goes on.
     NestOver {
         job: JobHandle,
         end: &'a JobEnd,

@@ -14,12 +14,9 @@ use std::sync::atomic::Ordering;
 use crossbeam::utils::CachePadded;
 use executor_core::ports::Memory;
 
-/// Nanoseconds taken for each nanosecond in a young job, and added for each nanosecond in an old
-/// one.
 const YOUNG_TAKES: u64 = 3;
 const OLD_ADDS: u64 = 17;
 
-/// Quanta in young jobs that use up a full allowance.
 const QUANTA: u64 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

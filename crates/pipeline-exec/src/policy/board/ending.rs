@@ -1,7 +1,6 @@
 //! How a job ends: because a party closed it, or because its last stage is over.
 //!
-//! The party that sets the closing bit accounts for the unclaimed slots and the returned pieces. So
-//! there is exactly one last finisher, a worker or the closer, which calls `end`.
+//! [Claims](mod@crate::policy::job::claim) say why it ends once.
 
 use std::sync::Arc;
 
@@ -96,7 +95,7 @@ pub(crate) fn close<E: PipelinePorts>(
     close_claims(env, state, job, counts && reason == CloseReason::Stopped)
 }
 
-/// Closes the job because of a failure, before its worker accounts for the failed slot or stage.
+/// Called before the failed slot or stage is accounted for.
 pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, failure: Failure) {
     env.observe(PipelineEvent::Failed {
         job,

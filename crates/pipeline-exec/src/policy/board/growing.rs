@@ -51,7 +51,7 @@ pub(crate) fn turn_over<E: PipelinePorts>(
     }
 }
 
-/// Drops the tasks that no worker runs. Returns the time if none is left: the caller ends the job.
+/// Returns the time if no task is left: the caller ends the job.
 pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: JobHandle) -> Option<u64> {
     let dropped = change(env, state, Tasks::close)
         .into_iter()
@@ -68,7 +68,7 @@ pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: Jo
     last_task_over(env, state, job).then_some(now_ns)
 }
 
-/// Accounts for the job's slot, once, after the last task. Returns whether the caller ends the job.
+/// Accounts for the job's slot. Returns whether the caller ends the job.
 pub(crate) fn last_task_over<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: JobHandle) -> bool {
     env.observe(PipelineEvent::StageOver { job, stage: STAGE });
     state.claims.give_up(env, &[(STAGE, 1)])

@@ -12,7 +12,6 @@ use executor_core::ports::Memory;
 use crate::policy::job::spec::Cost;
 use crate::policy::job::state::JobState;
 
-/// Nanoseconds of work that are worth one more worker.
 pub const WORTH_NS: u64 = 500_000;
 
 /// Bits after the binary point of an estimate: a unit may take less than a nanosecond.

@@ -98,7 +98,6 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     }
 }
 
-/// Step go-in, after a visit's first claim.
 pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
     let shared = env.shared();
     let may_wait = match role {

@@ -77,8 +77,7 @@ pub(crate) fn reconcile<E: PipelinePorts>(
     }
 }
 
-/// Puts the keys of `job` where its claims want them, unless another party is the holder. Returns
-/// the workers wanted: `lookers`, or more if this party put the keys on for others.
+/// Returns `lookers`, or more if this party put the keys on the board for others.
 fn place_keys<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,

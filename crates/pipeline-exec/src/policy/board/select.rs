@@ -1,5 +1,4 @@
 //! Which job comes first, of those that a worker could go into: by weight, by service, by arrival.
-//! [Roles](crate::policy::worker::role) say which selection a worker tries first.
 
 use std::sync::Arc;
 
@@ -105,7 +104,7 @@ pub(crate) fn young_waits<E: PipelinePorts>(env: &E) -> bool {
         })
 }
 
-/// Takes the first single that has not ended. Another party may still close it.
+/// Another party may still close the job.
 pub(crate) fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
     while let Some(job) = env.shared().board.pop_single(env) {
         if let Some(body) = find(env, job) {

@@ -49,7 +49,6 @@ pub struct PipelineShared<W, B, Q, T> {
     pub(crate) stand_ins: StandIns<W>,
     service_floor: CachePadded<W>,
     stopping: CachePadded<W>,
-    /// Number of jobs in, or entering, the order of deadlines.
     deadlines: CachePadded<W>,
     /// Number of a single worker's turns, with allowance left and without.
     turns: [W; 2],
@@ -121,7 +120,6 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
     }
 
-    /// Returns whether spare thread `spare` was told to watch and has not parked since.
     pub fn spare_is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
         self.stand_ins.is_awake(mem, spare)
     }
@@ -162,13 +160,12 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Counts an arrival, published before a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
     }
 
-    /// Counts arrivals in young jobs, and wraps around.
+    /// The count wraps around.
     pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that
         // reads of an arrival finds the job, unless other workers have claimed everything.

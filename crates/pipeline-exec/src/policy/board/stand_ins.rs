@@ -64,7 +64,6 @@ impl<W> StandIns<W> {
         mem.load(&self.awake[spare], Ordering::Acquire) != 0
     }
 
-    /// Step rest: the thread parks next.
     pub(crate) fn sleeps<M: Memory<Word = W>>(&self, mem: &M, spare: usize) {
         // Ordering: Relaxed. The fence behind it orders it. A store would do, but loom may order it
         // either way with a read-modify-write that did not read it.
@@ -76,8 +75,7 @@ impl<W> StandIns<W> {
         mem.load(&self.watched, Ordering::Relaxed).checked_sub(TELLS + 1)
     }
 
-    /// Steps watch and arm: `spare` watches; with `None` the caller tells a thread. Returns `false`
-    /// if a thread watches already.
+    /// With `None` the caller tells a thread. Returns `false` if a thread watches already.
     pub(crate) fn take_watch<M: Memory<Word = W>>(&self, mem: &M, spare: Option<usize>) -> bool {
         let value = spare.map_or(TELLS, |spare| TELLS + 1 + spare);
         // Ordering: Relaxed, both. One word decides; the caller's fence orders it, edge
@@ -93,8 +91,7 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// Step tell: makes a parked spare thread the watcher. The caller has the watch, and wakes the
-    /// thread.
+    /// The caller has the watch, and wakes the thread.
     pub(crate) fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         (0..self.spares()).find(|&spare| {
             // A thread that wakes by itself may watch and rest again before it is woken. It is
@@ -137,8 +134,7 @@ impl<W> StandIns<W> {
         })
     }
 
-    /// Returns the latest beginning of a slot or turn in nanoseconds; `None` if a worker is in no
-    /// job.
+    /// `None` if a worker is in no job.
     pub(crate) fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
         let mut latest = 0;
         for (party, word) in self.since.iter().enumerate() {

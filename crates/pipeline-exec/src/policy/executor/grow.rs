@@ -29,8 +29,7 @@ pub fn spawn<E: PipelinePorts>(
     Ok(task)
 }
 
-/// A parked task becomes claimable now, a running one after its turn. A task that is ready or over
-/// is not affected.
+/// A parked task becomes claimable now, a running one after its turn.
 pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.wake(task));
     env.observe(PipelineEvent::Inner(InnerEvent::TaskWoken { job, task }));
@@ -39,8 +38,7 @@ pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, 
     }
 }
 
-/// Makes a worker drop task number `task` of `job` instead of running another turn. A task that is
-/// over is not affected.
+/// A worker drops the task instead of running another turn.
 pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.cancel(task));
     env.observe(PipelineEvent::Inner(InnerEvent::TaskCancelled { job, task }));
@@ -49,8 +47,7 @@ pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     }
 }
 
-/// The handle through which outside tasks come is dropped. The job ends with its last task, or now
-/// if it has none.
+/// The job ends with its last task, or now if it has none.
 pub fn leave<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
     if !change(env, state, Tasks::leave) {
         return;

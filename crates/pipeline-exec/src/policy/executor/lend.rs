@@ -13,9 +13,7 @@ use crate::policy::worker::stay::Visitor;
 use crate::policy::worker::visit::visit;
 use crate::step_cx::Role;
 
-/// Runs slots of `job`, and of no other, on the caller's thread until the job has ended. While none
-/// can be claimed, `sleep` blocks until `waker` is woken after its last return; it may return
-/// spuriously.
+/// `sleep` blocks until `waker` is woken after its last return, and may return spuriously.
 pub fn lend<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,

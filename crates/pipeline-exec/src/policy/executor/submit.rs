@@ -37,10 +37,6 @@ pub enum Refused<W, P> {
 
 /// The ticket of an admitted job always fires. If `slots` of a first stage fails, the job is
 /// admitted and has failed.
-///
-/// # Errors
-///
-/// The job, if it was not admitted.
 pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<AdmittedOf<E>, RefusedOf<E>> {
     let shared = env.shared();
     match shared.admission.accept(env, 1) {
@@ -132,8 +128,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     Ok(Admitted { state, job })
 }
 
-/// Appends a single. If the queue has too many handles, takes two out, and returns how many of
-/// these were alive and went back.
+/// Returns how many other handles were taken out, alive, and put back.
 fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
     let shared = env.shared();
     shared.board.push_single(env, job);

@@ -36,7 +36,6 @@ struct Row<W> {
     slot_ns: W,
 }
 
-/// Slots that were claimed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub stage: usize,
@@ -64,7 +63,6 @@ pub enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "what is not accounted for keeps the job from ending"]
 pub struct Unclaimed {
-    /// Each started stage with its number of unclaimed slots.
     pub stages: Vec<(usize, usize)>,
     /// Whether no slot was ever claimed.
     pub untouched: bool,
@@ -147,8 +145,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Accounts for `slots` slots of `stage`. Returns whether the stage is over; then the caller is
-    /// its last finisher and sees all that its slots wrote.
+    /// Returns whether the caller is the last finisher of `stage`.
     pub fn account<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Release. Edge `slot/done`: pairs with the Acquire fence below, taken by the
         // last finisher. What these slots wrote comes before.
@@ -163,8 +160,7 @@ impl<W> Claims<W> {
         last
     }
 
-    /// Counts a finished stage before `stage`. Returns whether it was the last; then the caller
-    /// starts `stage` and sees what those stages wrote.
+    /// A stage before `stage` is finished. Returns whether the caller starts `stage`.
     pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
         // Ordering: Release. Edge `stage/pending`: pairs with the Acquire fence below. What this
         // stage's slots and its `finish` wrote comes before.
@@ -178,8 +174,7 @@ impl<W> Claims<W> {
         true
     }
 
-    /// Starts `stage`; returns `false` if the job is closed. The caller finished a stage before it
-    /// and calls [`finished`](Claims::finished) later.
+    /// Returns `false` if the job is closed.
     #[must_use]
     pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Relaxed. The caller's own stage is still counted, so the count does not reach
@@ -202,8 +197,7 @@ impl<W> Claims<W> {
         false
     }
 
-    /// Takes the last finisher out of its stage. Returns whether the job is over; then this caller
-    /// sees what all stages wrote.
+    /// Step through. Returns whether the caller ends the job.
     pub fn finished<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Release. Edge `job/open`: pairs with the Acquire fence below. What was written
         // in this stage comes before.
@@ -223,8 +217,7 @@ impl<W> Claims<W> {
         mem.fetch(&self.returned, Fetch::Add(pieces), Ordering::Release);
     }
 
-    /// Closes the job to claims. Returns the unclaimed slots, without returned pieces, to the one
-    /// caller that closed it.
+    /// Returns the unclaimed slots, without returned pieces, to the one caller that closed the job.
     pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
         // Ordering: Relaxed. The walk seals each row that looks empty; that exchange finds a run
         // that came first.
@@ -276,7 +269,7 @@ impl<W> Claims<W> {
         ClaimWord(mem.load(&self.next, Ordering::Acquire)).is_closed()
     }
 
-    /// Returns the stage and slot of the next claim, or the last stage and its slots.
+    /// Of the next claim; else the last stage and its slots.
     pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -286,7 +279,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Returns the unclaimed slots of started stages, without returned slots.
+    /// Without returned slots.
     pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -301,7 +294,6 @@ impl<W> Claims<W> {
         self.runs(mem, 0).map(|run| (run.stage(), run.slots()))
     }
 
-    /// Returns the accounted and all slots of the started stages.
     pub fn progress<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         let each = self.runs(mem, 0).map(|run| {
             // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions. A party
@@ -314,7 +306,6 @@ impl<W> Claims<W> {
         })
     }
 
-    /// Returns the slots of a started `stage` not accounted for.
     pub fn left<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
         // Ordering: Relaxed. A statistic.
         mem.load(&self.at(stage).left, Ordering::Relaxed)
@@ -339,7 +330,7 @@ impl<W> Claims<W> {
         mem.store(&self.at(stage).slot_ns, known, Ordering::Relaxed);
     }
 
-    /// Returns the estimated nanoseconds of all slots of the started stages.
+    /// An estimate for all slots of the started stages.
     pub fn worked_ns<M: Memory<Word = W>>(&self, mem: &M) -> u64 {
         let each = self.runs(mem, 0).map(|run| {
             let slot_ns = self.slot_ns(mem, run.stage()).unwrap_or(0);

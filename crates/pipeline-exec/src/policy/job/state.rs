@@ -102,7 +102,7 @@ impl<W, P> JobState<W, P> {
         self.outer = Some(outer);
     }
 
-    /// Takes the end out. Before the end, it keeps `waker` to wake it then.
+    /// Before the end, keeps `waker` to wake it then.
     ///
     /// # Panics
     ///
@@ -131,8 +131,6 @@ impl<W, P> JobState<W, P> {
         })
     }
 
-    /// Returns the accounted and all slots of the started stages; for a job that grows, tasks over
-    /// and spawned.
     pub fn progress<E>(&self, env: &E) -> (usize, usize)
     where
         E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
@@ -235,7 +233,6 @@ impl<W, P> JobState<W, P> {
         self.workers_max != usize::MAX
     }
 
-    /// Returns whether a worker could enter and claim.
     pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Where a wake depends on it, the fence of the look orders it.
         (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)

@@ -21,8 +21,6 @@
 //! | ready, its number is in the queue | the task | yes |
 //! | running | – | no |
 //! | running, and woken meanwhile | – | yes |
-//!
-//! The job is over when it takes no more tasks and has none.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -17,7 +17,6 @@ use stopwatch::Stopwatch;
 
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// By worker's number; the last is for all other threads.
     places: Box<[CachePadded<Place>]>,
     refused_full: AtomicU64,
 }

@@ -142,7 +142,7 @@ impl Hub {
 }
 
 thread_local! {
-    /// The hub's address and the worker's number; 0 outside of looks.
+    /// The hub's address and the worker's number; 0 on a thread that is no worker.
     static WORKS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 
     /// Addresses of hubs whose jobs this thread helps, the current one last. It is never dropped,

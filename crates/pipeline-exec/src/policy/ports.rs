@@ -37,7 +37,6 @@ pub trait PipelinePorts:
     /// may return spuriously.
     fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut()));
 
-    /// Runs a job inside the slot of `outer` and returns its end.
     fn nest(&self, outer: (&Arc<StateOf<Self>>, JobHandle), cx: &StepCx<'_>, spec: JobSpec) -> JobEnd;
 
     /// Makes `looks` workers run [`look`](super::look()), each while it returns

@@ -231,7 +231,6 @@ fn lending_ends_with_a_shutdown_also_asleep() {
     }
     gate.open();
     stopper.join().unwrap();
-    // The worker may have come to the second slot before the end did.
     match lent.join().unwrap() {
         Ok(report) => assert_eq!(report.slots, 2),
         Err(error) => assert_eq!(error.kind, JobErrorKind::Cancelled),

@@ -25,7 +25,7 @@ pub(crate) enum Closing {
     Untouched,
 }
 
-/// Closes the job if it meets a shutdown.
+/// Reconciles `job`, and closes it if it meets a shutdown.
 pub(crate) fn changed<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,

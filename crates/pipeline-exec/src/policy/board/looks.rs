@@ -25,7 +25,7 @@ impl<W> Looks<W> {
         mem.load(&self.out, Ordering::Relaxed)
     }
 
-    /// The caller has published and passed a sequentially consistent fence.
+    /// Step take-up. The caller has published and passed a sequentially consistent fence.
     pub(crate) fn take_up<M: Memory<Word = W>>(&self, mem: &M, wanted: usize) -> usize {
         // Ordering: Relaxed. Step read-out; the caller's fence orders it, edge `look/publish`.
         let mut out = mem.load(&self.out, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl<W> Looks<W> {
         mem.fetch(&self.out, Fetch::Sub(looks), Ordering::Relaxed);
     }
 
-    /// Returns whether the look goes on.
+    /// Steps lay-down, lay-fence and look-again. Returns whether the look goes on.
     pub(crate) fn lay_down<M: Memory<Word = W>>(&self, mem: &M, look_again: impl Fn() -> bool) -> bool {
         // Ordering: Relaxed. Step lay-down; the fence orders it.
         mem.fetch(&self.out, Fetch::Sub(1), Ordering::Relaxed);

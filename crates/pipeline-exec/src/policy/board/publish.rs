@@ -63,14 +63,14 @@ pub(crate) fn call_up<E: PipelinePorts>(env: &E, wanted: usize) -> bool {
     true
 }
 
+/// Step tell of [helping](mod@crate::policy::executor::lend).
 pub(crate) fn tell<E: PipelinePorts>(env: &E, state: &StateOf<E>) {
     for waker in env.change(&state.ledger, Ledger::take_sleepers) {
         env.wake(waker);
     }
 }
 
-/// Step arm, after a sequentially consistent fence. Young work waits while every look is in
-/// progress, so a spare thread watches, and sleeps no longer than it must.
+/// Step arm, after a sequentially consistent fence.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
     if stand_ins.spares() == 0 {
@@ -98,6 +98,7 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     }
 }
 
+/// Step go-in, after a visit's first claim.
 pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
     let shared = env.shared();
     let may_wait = match role {

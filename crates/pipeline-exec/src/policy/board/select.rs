@@ -6,7 +6,6 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::ports::{BodyOf, PipelinePorts};
 
-/// Of equally heavy jobs, the first submitted.
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     heaviest_open(env, |_| true)
 }

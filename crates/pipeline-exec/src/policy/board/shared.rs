@@ -50,7 +50,6 @@ pub struct PipelineShared<W, B, Q, T> {
     service_floor: CachePadded<W>,
     stopping: CachePadded<W>,
     deadlines: CachePadded<W>,
-    /// Number of a single worker's turns, with allowance left and without.
     turns: [W; 2],
     young_arrivals: CachePadded<W>,
 }

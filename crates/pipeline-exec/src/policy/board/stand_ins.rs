@@ -10,7 +10,7 @@ const TELLS: usize = 1;
 
 #[derive(Debug)]
 pub(crate) struct StandIns<W> {
-    /// By worker, then spare thread, in nanoseconds plus one.
+    /// By worker, then spare thread, in nanoseconds plus one; 0: in no job.
     since: Box<[CachePadded<W>]>,
     awake: Box<[CachePadded<W>]>,
     watched: CachePadded<W>,
@@ -64,6 +64,7 @@ impl<W> StandIns<W> {
         mem.load(&self.awake[spare], Ordering::Acquire) != 0
     }
 
+    /// Step rest.
     pub(crate) fn sleeps<M: Memory<Word = W>>(&self, mem: &M, spare: usize) {
         // Ordering: Relaxed. The fence behind it orders it. A store would do, but loom may order it
         // either way with a read-modify-write that did not read it.
@@ -75,7 +76,8 @@ impl<W> StandIns<W> {
         mem.load(&self.watched, Ordering::Relaxed).checked_sub(TELLS + 1)
     }
 
-    /// With `None` the caller tells a thread. Returns `false` if a thread watches already.
+    /// Steps watch and arm; with `None` the caller tells a thread. Returns `false` if a thread
+    /// watches already.
     pub(crate) fn take_watch<M: Memory<Word = W>>(&self, mem: &M, spare: Option<usize>) -> bool {
         let value = spare.map_or(TELLS, |spare| TELLS + 1 + spare);
         // Ordering: Relaxed, both. One word decides; the caller's fence orders it, edge
@@ -91,7 +93,7 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// The caller has the watch, and wakes the thread.
+    /// Step tell. The caller has the watch, and wakes the thread.
     pub(crate) fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         (0..self.spares()).find(|&spare| {
             // A thread that wakes by itself may watch and rest again before it is woken. It is

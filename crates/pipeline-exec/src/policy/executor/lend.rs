@@ -27,9 +27,11 @@ pub fn lend<E: PipelinePorts>(
         if went == Went::Claimed {
             continue;
         }
+        // Step register.
         if env.change(&state.ledger, |ledger| ledger.await_news(waker)) {
             return;
         }
+        // Step look-again.
         if went == Went::Nothing && state.has_room(env) {
             continue;
         }

@@ -14,6 +14,7 @@
 //! - **submit**: as from outside. *Full* and *closed* lead to **by hand**.
 //! - **lend**: the helper's steps, with its number, because no other thread has the ticket.
 //! - **orphan**: before each slot, its worker closes the job if an outer job was closed.
+//! - **return**: the ended job's end is the result.
 //!
 //! # The races
 //!

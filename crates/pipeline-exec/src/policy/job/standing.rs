@@ -50,7 +50,7 @@ impl<W> Standing<W> {
         }
     }
 
-    /// Returns whether the caller is now the holder.
+    /// Step enter. Returns whether the caller is now the holder.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Release. Edge `standing/dirty`: pairs with the Acquire in `begin_round`, which
         // sees what the caller has changed. A new holder also acquires there what the last one
@@ -58,7 +58,7 @@ impl<W> Standing<W> {
         mem.fetch(&self.word, Fetch::Or(BUSY | DIRTY), Ordering::Release) & BUSY == 0
     }
 
-    /// Returns whether the keys are on the board.
+    /// Step begin round. Returns whether the keys are on the board.
     pub(crate) fn begin_round<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Acquire. Edge `standing/dirty`: pairs with the Release in `enter`. This round
         // reads what was changed before the DIRTY that is cleared here. Edge `standing/hand-over`:
@@ -66,7 +66,8 @@ impl<W> Standing<W> {
         mem.fetch(&self.word, Fetch::And(!DIRTY), Ordering::Acquire) & ON != 0
     }
 
-    /// The keys were `on` and are as `now` says. Returns `false` if another round follows.
+    /// Step leave. The keys were `on` and are as `now` says. Returns `false` if another round
+    /// follows.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M, on: bool, now: bool) -> bool {
         let place = |on: bool| if on { ON } else { 0 };
         if on != now {

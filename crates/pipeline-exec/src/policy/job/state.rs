@@ -19,7 +19,6 @@ use crate::job_id::JobId;
 use crate::policy::guard::quietly_drop;
 use crate::report::{JobEnd, JobReport};
 
-/// A job's state, which outlives its body.
 pub struct JobState<W, P> {
     pub(crate) claims: Claims<W>,
     pub(crate) standing: Standing<W>,

@@ -81,6 +81,7 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     leave(env);
 }
 
+/// Steps leave-fence and hand-on.
 fn leave<E: PipelinePorts>(env: &E) {
     // Ordering: SeqCst fence, step leave-fence. Edge `look/publish`: pairs with the fence in
     // `lay_down`. The side that comes second sees the other's write: claimable work, or one look
@@ -100,6 +101,7 @@ pub(crate) fn recover<E: PipelinePorts>(env: &E, spare: usize) {
     rest(env, spare, false);
 }
 
+/// Steps rest, rest-fence and look-again.
 fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     let stand_ins = &env.shared().stand_ins;
     if watches {

@@ -127,6 +127,7 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         }
     }
 
+    /// Step orphan of [`nest`](mod@crate::policy::executor::nest).
     #[inline]
     pub(crate) fn close_if_orphaned(&self, now_ns: u64) -> bool {
         let Self { env, job, state, .. } = *self;

@@ -1,6 +1,4 @@
 //! A job with two stages and a result: async code awaits its ticket, a thread watches its progress.
-//! The first stage counts the words in each part of a text; the second finds the most frequent
-//! ones.
 //!
 //! `cargo run -p pipeline-exec --example stages_and_ticket`
 
@@ -14,8 +12,6 @@ type Counts = HashMap<&'static str, usize>;
 
 type Count = (&'static str, usize);
 
-/// Each slot counts one part of the text in a place of its own; `finish` merges the places in
-/// order.
 struct CountWords {
     parts: Vec<&'static str>,
     counts: Vec<OnceLock<Counts>>,
@@ -54,7 +50,6 @@ impl Stage for CountWords {
     }
 }
 
-/// Its one slot reads what the stage before it has merged.
 struct MostFrequent {
     total: Arc<OnceLock<Counts>>,
     found: Mutex<Vec<Count>>,
@@ -104,7 +99,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         })
         .build();
     let ticket = executor.submit(job)?;
-    // A control may go to a progress bar, or to a Ctrl-C handler.
     let control = ticket.control();
 
     // Any async runtime will do; this is the smallest.

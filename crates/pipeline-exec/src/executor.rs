@@ -99,11 +99,11 @@ impl PipelineExecutor {
     /// Helps the ticket's job: this thread runs slots of that job alone until its end, even while
     /// all workers are busy.
     ///
-    /// The thread sleeps while nothing can be claimed. It counts against
-    /// [`max_workers`](crate::JobBuilder::max_workers), but its time is no service. Its steps see
-    /// [`Role::Lent`](crate::Role::Lent) and the [`worker_id`](crate::StepCx::worker_id) behind the
-    /// last worker's. A job's second helper only waits. A shutdown does not wait for its slot. The
-    /// call blocks; async code should await the ticket.
+    /// The thread counts against [`max_workers`](crate::JobBuilder::max_workers), but its time is
+    /// no service. Its steps see [`Role::Lent`](crate::Role::Lent) and the
+    /// [`worker_id`](crate::StepCx::worker_id) behind the last worker's. A job's second helper only
+    /// waits. A shutdown does not wait for its slot. The call blocks; async code should await the
+    /// ticket.
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
     ///

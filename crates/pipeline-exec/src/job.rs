@@ -40,7 +40,7 @@ pub struct Job<T = ()> {
 }
 
 impl Job {
-    /// Makes a job of one stage with a slot per step. Steps run in any order and in parallel.
+    /// Makes a job of one stage with a slot per step.
     #[must_use]
     pub fn from_steps(table_name: impl Into<Cow<'static, str>>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
         let mut builder = Self::builder(table_name);
@@ -99,8 +99,7 @@ impl<T> Job<T> {
     /// Claims and runs the next slot on this thread, for tests of stages. Returns `None` if every
     /// slot is claimed or the job has failed.
     ///
-    /// Many threads may call it. A stage's last slot finishes it and starts its followers. A partly
-    /// run job may be submitted.
+    /// Many threads may call it. A partly run job may be submitted.
     /// ```
     /// use pipeline_exec::{Job, step};
     ///

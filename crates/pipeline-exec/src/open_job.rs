@@ -23,8 +23,7 @@ pub use crate::task::{Task, Turn};
 /// The thread that closes the job drops the tasks that no worker runs. So do not cancel it under a
 /// lock that a task's drop takes. [`spawn`](Self::spawn) and wakes drop no task.
 ///
-/// Workers that look at the board close late jobs. The owner must cancel a job whose tasks are all
-/// parked, if no worker has work.
+/// The owner must cancel a late job whose tasks are all parked, if no worker has work.
 ///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Terms, open_job::{Task, Turn}};

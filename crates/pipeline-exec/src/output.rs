@@ -41,7 +41,7 @@ pub(crate) enum Place<T> {
 }
 
 impl JobOutput {
-    /// Makes an output by `make`, for drivers of the policy that have no ticket.
+    /// For drivers of the policy, which have no ticket.
     pub fn new<T: Send + 'static>(
         make: impl Fn(&StepCx<'_>) -> Result<T, StepError> + Send + Sync + 'static,
     ) -> Self {

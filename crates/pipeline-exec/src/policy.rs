@@ -22,8 +22,6 @@
 //!    job        claims     ledger     standing     tasks     calls into stages
 //! ```
 //!
-//! [`job`] is one job, [`board`] all jobs in their orders, [`worker`] what a worker does with them,
-//! [`executor`] what callers ask for. The [`ports`] connect the board's data to its steps.
 //! `docs/decisions/0043-four-floors.md` in the repository gives the reasons.
 
 pub mod board;

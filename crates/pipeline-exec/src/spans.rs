@@ -28,7 +28,6 @@ pub struct JobSpans(Option<Arc<Open>>);
 
 struct Open {
     job: Span,
-    /// One for each stage, open from its first claim or its start until it is over.
     stages: Box<[Mutex<StageSpan>]>,
 }
 
@@ -82,7 +81,6 @@ impl JobSpans {
         }
     }
 
-    /// Closes the stage's span once the last thread inside has left it.
     pub(crate) fn stage_over(&self, number: usize) {
         if let Some(open) = &self.0 {
             let over = open.change(number, |stage| std::mem::replace(stage, StageSpan::Over));

@@ -92,7 +92,6 @@ impl StageGraph {
         matches!(self.nodes, Nodes::Tasks)
     }
 
-    /// Returns whether the job is a single step.
     pub(crate) fn is_step(&self) -> bool {
         matches!(self.nodes, Nodes::Step(_))
     }
@@ -108,7 +107,7 @@ impl StageGraph {
     ///
     /// # Panics
     ///
-    /// If `before` repeats a stage, or contains none of this graph.
+    /// If `before` repeats a stage, or has one that is not in this graph.
     pub fn after(&mut self, before: &[StageId], stage: Arc<dyn Stage>) -> StageId {
         let number = self.len();
         if number == 0 && before.is_empty() {
@@ -227,7 +226,7 @@ impl StageGraph {
     }
 }
 
-/// Stands for all tasks. No worker runs its slot, which is claimed at the opening.
+/// Stands for all tasks.
 struct TasksStage;
 
 impl Stage for TasksStage {

@@ -12,9 +12,9 @@ use crate::report::JobEnd;
 /// How the thread that runs a slot came to its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// A worker that takes the least served job first.
+    /// A worker that takes young jobs first, then the least served.
     Main,
-    /// A worker that takes the heaviest job first.
+    /// A worker that takes young jobs first, then the heaviest.
     Reserve,
     /// A helper: a thread that waits for this job and runs its slots meanwhile
     /// ([`run_until`](crate::PipelineExecutor::run_until)).
@@ -49,7 +49,6 @@ pub struct StepCx<'a> {
 pub(crate) trait Watch {
     fn is_cancelled(&self) -> bool;
     fn should_yield(&self) -> bool;
-    /// Sets the nanoseconds of service to count for the running slot or turn.
     fn charge_for(&self, _ns: u64) {}
 }
 

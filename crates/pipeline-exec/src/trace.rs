@@ -16,7 +16,6 @@ use executor_threaded::lock;
 pub use drawing::{JobLane, JobNames};
 pub use entry::JobEntry;
 
-/// Number of entries that a lane keeps by default.
 const ENTRIES_MAX: usize = 1 << 18;
 
 /// Number of lanes of threads other than workers.

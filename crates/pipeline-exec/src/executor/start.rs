@@ -15,7 +15,6 @@ use crate::native::{Hub, PipelineTask, start_spares};
 use crate::policy::{self, LookEnd, PipelineConfig, guard};
 use crate::split::split_threads;
 
-/// Largest number of jobs that can be admitted.
 const CAPACITY_MAX: usize = 1 << 24;
 
 impl PipelineExecutor {
@@ -99,7 +98,7 @@ fn start(hub: Hub, builder: ExecutorBuilder<PipelineTask>) -> Result<PipelineExe
     })
 }
 
-/// Looks once. After a panic outside of user steps, such as a subscriber's, the worker looks again.
+/// After a panic outside of user steps, such as a subscriber's, the worker looks again.
 fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
     let look = AssertUnwindSafe(|| hub.as_worker(worker, || policy::look(&**hub, worker)));
     catch_unwind(look).unwrap_or_else(|payload| {

@@ -4,25 +4,25 @@ use std::time::Duration;
 
 use executor_core::{TimeHistogram, thousands};
 
-/// Number of jobs submitted, and of jobs that ended in each way.
+/// Numbers of jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobCounts {
-    /// Jobs that were admitted.
+    /// Admitted.
     pub submitted: u64,
-    /// Jobs that a full executor refused; a job that waits for room is not refused.
+    /// Refused by a full executor; a job that waits for room is not refused.
     pub refused_full: u64,
-    /// Jobs that completed.
+    /// Completed.
     pub completed: u64,
-    /// Jobs that failed by an error.
+    /// Failed by an error.
     pub failed: u64,
-    /// Jobs that failed by a panic.
+    /// Failed by a panic.
     pub panicked: u64,
-    /// Jobs that were cancelled, by a caller or by a shutdown while they ran.
+    /// Cancelled by a caller, or by a shutdown while they ran.
     pub cancelled: u64,
-    /// Jobs that were closed by their deadline.
+    /// Closed by their deadline.
     pub deadline_exceeded: u64,
-    /// Jobs that a shutdown returned.
+    /// Returned by a shutdown.
     pub handed_back: u64,
 }
 

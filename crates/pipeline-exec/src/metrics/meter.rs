@@ -17,7 +17,6 @@ use stopwatch::Stopwatch;
 
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// By worker's number; the last is for all other threads.
     places: Box<[CachePadded<Place>]>,
     refused_full: AtomicU64,
 }
@@ -33,7 +32,6 @@ struct Place {
     visits: AtomicU64,
     claims: AtomicU64,
     ended: Ended,
-    /// By class, allocated when needed.
     times: [OnceLock<Box<TimeWords>>; Class::ALL.len()],
 }
 

@@ -100,7 +100,7 @@ impl Hub {
         work()
     }
 
-    /// Runs `work` as a helper, whose steps may not block either.
+    /// A helper's steps may not block either.
     pub(crate) fn as_lent<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
         struct Until;
 
@@ -131,7 +131,6 @@ impl Hub {
         &self.meter
     }
 
-    /// Panics in a step of this executor, which could wait for itself.
     pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
         let own = std::ptr::from_ref(self).addr();
         assert!(
@@ -143,7 +142,7 @@ impl Hub {
 }
 
 thread_local! {
-    /// The hub's address and the worker's number, while this thread runs looks; else 0.
+    /// The hub's address and the worker's number; 0 on a thread that is no worker.
     static WORKS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 
     /// Addresses of hubs whose jobs this thread helps, the current one last. It is never dropped,

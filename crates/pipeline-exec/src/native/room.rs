@@ -11,8 +11,7 @@
 //! too. If `S`'s *tell* had locked before *register*, `S` would have happened before *try again*,
 //! which would then have read a later value. So *tell* locks after *register*, and finds the waker.
 //!
-//! Every waiter is woken, since a waiter that gave up must not swallow the only wake. A waiter that
-//! gives up removes its waker.
+//! Every waiter is woken, since a waiter that gave up must not swallow the only wake.
 
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -36,17 +35,15 @@ pub(crate) struct Waiter {
 }
 
 impl Room {
-    /// Wakes all waiters: there is room, or the gate has closed.
+    /// Called when there is room, or the gate has closed.
     pub(crate) fn tell(&self) {
         let woken = std::mem::take(&mut lock(&self.0).wakers);
         for (_, waker) in woken {
-            // A waker that panics does not keep the others from being woken.
             guard::quietly(|| waker.wake());
         }
     }
 
-    /// Returns the waiter's number and former waker. The caller drops the waker outside the lock,
-    /// because the drop may run any code.
+    /// Returns the waiter's number and former waker, which the caller drops outside the lock.
     fn register(&self, number: Option<u64>, waker: Waker) -> (u64, Option<Waker>) {
         let mut registered = lock(&self.0);
         let number = number.unwrap_or_else(|| {
@@ -75,7 +72,6 @@ impl Waiter {
         Self { room, number: None }
     }
 
-    /// Registers the waker. The waiter must try once more before it sleeps.
     pub(crate) fn register(&mut self, waker: &Waker) {
         let (number, before) = self.room.register(self.number, waker.clone());
         self.number = Some(number);

@@ -11,8 +11,7 @@ use executor_core::ports::Clock;
 use super::hub::Hub;
 use crate::policy::{PipelinePorts, guard, stand_in};
 
-/// Starts the spare threads of `hub`; each first calls `on_start` with its worker's number. If a
-/// thread cannot be started, the others end.
+/// If a thread cannot be started, the others end.
 pub(crate) fn start_spares(
     hub: &Arc<Hub>,
     name: &str,
@@ -63,8 +62,7 @@ impl Hub {
         });
     }
 
-    /// Blocks until `until_ns`, or until the policy wakes this thread. Returns whether the executor
-    /// goes on.
+    /// Returns whether the executor goes on.
     #[expect(
         clippy::disallowed_methods,
         reason = "a spare thread sleeps until it is needed"

@@ -31,7 +31,7 @@ impl Spares {
         }
     }
 
-    /// Ends each thread after its current visit; with `joins`, waits for that.
+    /// With `joins`, waits for each thread's current visit.
     #[expect(
         clippy::disallowed_methods,
         reason = "for the owner's thread, never on a worker"

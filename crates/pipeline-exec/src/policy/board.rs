@@ -1,6 +1,4 @@
-//! The second floor: all jobs of an executor, in their orders. [`shared`] holds the data, words and
-//! sets that the [ports](super::ports) name. The steps over the ports are in [`select`],
-//! [`publish`], [`reconcile`], [`ending`] and `growing`.
+//! The second floor: all jobs of an executor, in their orders.
 
 pub mod allowance;
 pub mod ending;

@@ -31,12 +31,12 @@ pub(crate) fn quietly(call: impl FnOnce()) {
     }
 }
 
-/// Drops a value that may be the last reference to a user's data.
+/// For a value that may be the last reference to a user's data.
 pub(crate) fn quietly_drop<T>(value: T) {
     quietly(|| drop(value));
 }
 
-/// Drops a panic's payload. If that drop panics too, the second payload is leaked.
+/// If the drop panics too, the second payload is leaked.
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if let Err(endless) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(endless);

@@ -1,5 +1,4 @@
 //! The lowest floor: one job by itself. It knows no other job, no board and no worker's policy.
-//! [`state`] holds a job's words and ledger; [`body`] is what the table holds.
 
 pub mod body;
 pub(crate) mod by_hand;

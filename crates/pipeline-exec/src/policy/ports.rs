@@ -18,7 +18,6 @@ use crate::spans::JobSpans;
 use crate::step_cx::{Role, StepCx};
 use crate::task::Turn;
 
-/// A party's access to a pipeline executor.
 pub trait PipelinePorts:
     Sized
     + Memory
@@ -28,21 +27,16 @@ pub trait PipelinePorts:
     + Exclusive<Ledger>
     + Table<Arc<JobBody<<Self as Memory>::Word, <Self as Exclusive<Ledger>>::Place>>>
 {
-    /// The parties' shared state.
     fn shared(&self) -> &SharedOf<Self>;
 
-    /// Makes a word for an unshared job.
     fn word(&self, value: usize) -> Self::Word;
 
-    /// Makes an empty ledger for an unshared job.
     fn place(&self) -> <Self as Exclusive<Ledger>>::Place;
 
     /// Calls `wait` with a waker and a function that blocks until a wake since its last return. It
     /// may return spuriously.
     fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut()));
 
-    /// Runs a job inside the slot of `outer` and returns its end. Environments call
-    /// [`nest_in`](super::nest_in).
     fn nest(&self, outer: (&Arc<StateOf<Self>>, JobHandle), cx: &StepCx<'_>, spec: JobSpec) -> JobEnd;
 
     /// Makes `looks` workers run [`look`](super::look()), each while it returns
@@ -58,24 +52,19 @@ pub trait PipelinePorts:
     /// Wakes the parties that wait for room after a refusal.
     fn place_freed(&self) {}
 
-    /// Wakes a party that waits for a job or its slot.
     fn wake(&self, waker: Waker) {
         // A panic does not stop other wakes.
         guard::quietly(|| waker.wake());
     }
 
-    /// Reports an event to oracles, counters and traces.
     #[inline]
     fn observe(&self, _event: PipelineEvent<'_>) {}
 }
 
-/// A job's state in `E`.
 pub type StateOf<E> = JobState<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
-/// A job's body in `E`.
 pub type BodyOf<E> = JobBody<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
-/// The shared state in `E`.
 pub type SharedOf<E> = PipelineShared<
     <E as Memory>::Word,
     <E as OrderedSet<JobHandle>>::Set,
@@ -83,228 +72,149 @@ pub type SharedOf<E> = PipelineShared<
     <E as Table<Arc<BodyOf<E>>>>::Places,
 >;
 
-/// The answer to a submission inside a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestAnswer {
-    /// The admitted job's handle.
     Admitted(JobHandle),
-    /// The executor is full, so the job runs by hand.
     Full,
-    /// The gate is closed, so the job runs by hand.
     Closed,
 }
 
 /// An event of a job, reported when certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
-    /// The job entered the table.
     Submitted {
-        /// The job.
         job: JobHandle,
     },
     /// A stage started; first stages start with the submission.
     StageStarted {
-        /// The job.
         job: JobHandle,
-        /// The stage.
         stage: usize,
-        /// Its number of slots.
         slots: usize,
     },
-    /// A worker is about to claim slots of the job.
     Entered {
-        /// The job.
         job: JobHandle,
-        /// The worker.
         worker: usize,
-        /// Its role.
         role: Role,
-        /// Nanoseconds on the executor's clock.
         at_ns: u64,
     },
-    /// The job's first slots were claimed.
     Started {
-        /// The job.
         job: JobHandle,
-        /// Its class.
         class: Class,
-        /// The worker.
         worker: usize,
-        /// Nanoseconds since submission.
         wait_ns: u64,
     },
     /// Slots were claimed, or a turn of task `first` in a job that grows.
     Claimed {
-        /// The job.
         job: JobHandle,
-        /// The stage.
         stage: usize,
-        /// The first slot.
         first: usize,
-        /// Their number.
         slots: usize,
-        /// The worker.
         worker: usize,
-        /// Its role.
         role: Role,
     },
     /// A slot ran or failed, or a turn of that task in a job that grows.
     SlotRan {
-        /// The job.
         job: JobHandle,
-        /// The stage.
         stage: usize,
-        /// The slot.
         slot: usize,
-        /// The worker.
         worker: usize,
-        /// Its role.
         role: Role,
     },
-    /// A slot, or a stage's `slots` or `finish`, failed.
     Failed {
-        /// The job.
         job: JobHandle,
-        /// The failure's place, name and error.
         failure: &'a Failure,
     },
     /// A worker leaves a job. A panic of user code between steps skips the event.
     Left {
-        /// The job.
         job: JobHandle,
-        /// The worker.
         worker: usize,
-        /// Its role.
         role: Role,
-        /// Nanoseconds at which it entered.
         since_ns: u64,
-        /// Nanoseconds on the executor's clock.
         at_ns: u64,
-        /// Number of its claims.
         claims: usize,
     },
     /// A stage's last slot is accounted for. The stage finishes next, unless the job is closed.
     StageOver {
-        /// The job.
         job: JobHandle,
-        /// The stage.
         stage: usize,
     },
-    /// The job has ended.
     Ended {
-        /// The job.
         job: JobHandle,
-        /// Its `tracing` spans.
         spans: &'a JobSpans,
-        /// Its class.
         class: Class,
-        /// Why it did not complete.
         error: Option<&'a JobError>,
-        /// Slots that ran.
         slots: usize,
         /// Nanoseconds from submission to the first claim, or else the end.
         wait_ns: u64,
         /// Nanoseconds from the first claim, if any, to the end.
         run_ns: Option<u64>,
-        /// Nanoseconds on the executor's clock.
         at_ns: u64,
     },
-    /// An event for oracles and tests.
     Inner(InnerEvent<'a>),
 }
 
 /// Steps between two events of a job, for oracles.
 #[derive(Clone, Copy, Debug)]
 pub enum InnerEvent<'a> {
-    /// A shutdown has begun: no party enters a job.
+    /// From now on no party enters a job.
     Stops,
     /// A worker has claimed a returned piece or a turn, and takes it from the ledger next.
     Takes {
-        /// The job.
         job: JobHandle,
     },
-    /// A party begins a round: it reads what is claimable, and updates the board.
+    /// A party begins a round of reconciling.
     Settles {
-        /// The job.
         job: JobHandle,
     },
-    /// Claimed slots were returned to other workers.
     GivenBack {
-        /// The job.
         job: JobHandle,
-        /// The stage.
         stage: usize,
-        /// The first slot.
         first: usize,
-        /// Their number.
         slots: usize,
     },
-    /// Claimed slots of a closed job were abandoned.
+    /// Abandoned, because the job is closed.
     GivenUp {
-        /// The job.
         job: JobHandle,
-        /// The stage.
         stage: usize,
-        /// The first slot.
         first: usize,
-        /// Their number.
         slots: usize,
     },
-    /// A ready task was added. It is claimable soon after.
+    /// The task is claimable soon after.
     TaskSpawned {
-        /// The job.
         job: JobHandle,
-        /// The task.
         task: usize,
     },
-    /// A task was woken, in any state.
     TaskWoken {
-        /// The job.
         job: JobHandle,
-        /// The task.
         task: usize,
     },
-    /// A task was cancelled. Its next worker drops it.
+    /// The task's next worker drops it.
     TaskCancelled {
-        /// The job.
         job: JobHandle,
-        /// The task.
         task: usize,
     },
-    /// A turn ended. [`SlotRan`](PipelineEvent::SlotRan) comes first, unless the task was cancelled
-    /// and not run.
+    /// After [`SlotRan`](PipelineEvent::SlotRan), if the task ran.
     TurnOver {
-        /// The job.
         job: JobHandle,
-        /// The task.
         task: usize,
-        /// The turn's result; [`Turn::Done`] if the task failed or did not run.
+        /// [`Turn::Done`] if the task failed or did not run.
         turn: Turn,
     },
-    /// A task was dropped.
     TaskOver {
-        /// The job.
         job: JobHandle,
-        /// The task.
         task: usize,
     },
-    /// A slot is about to submit a job and wait.
+    /// A slot of `job` is about to submit a job and wait.
     Nests {
-        /// The slot's job.
         job: JobHandle,
     },
     /// The answer to a submission, after [`Nests`](Self::Nests).
     NestAnswered {
-        /// The slot's job.
         job: JobHandle,
-        /// The answer.
         answer: NestAnswer,
     },
-    /// The slot goes on.
     NestOver {
-        /// The slot's job.
         job: JobHandle,
-        /// The inner job's end.
         end: &'a JobEnd,
     },
 }

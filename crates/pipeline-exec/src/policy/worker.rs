@@ -1,5 +1,4 @@
-//! The third floor: what a worker does with the board. A worker's [`mod@look`] takes a job by its
-//! [`role`], and stays in it for a [`visit`].
+//! The third floor: what a worker does with the board.
 
 pub mod look;
 pub(crate) mod piece;

@@ -154,7 +154,7 @@ impl<'a> JobLane<'a> {
         }
     }
 
-    /// Ends the bars of work in `seq`. Returns whether the worker visits that job.
+    /// Returns whether the worker visits job `seq`.
     fn work_ends(&mut self, seq: usize, at_ns: u64, rows: &mut Vec<ChromeRow<String>>) -> bool {
         match self.visiting {
             Some((visited, bars)) if visited == seq => {

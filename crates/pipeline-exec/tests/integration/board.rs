@@ -126,7 +126,6 @@ fn a_job_of_one_slot_waits_in_line_and_handles_without_a_job_are_cleared() {
         (plain.singles(), plain.board().len()),
         (vec!["first".to_owned(), "second".to_owned()], 0)
     );
-    // More than the executor admits; all but the first two are cancelled.
     for _ in 0..40 {
         let job = submit("cancelled");
         policy::cancel(&plain, &job.state, job.job);

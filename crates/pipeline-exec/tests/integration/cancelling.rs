@@ -24,7 +24,6 @@ fn a_job_cancelled_before_it_starts_never_runs() {
         assert_eq!(ticket.status(), JobStatus::Queued);
         let control = ticket.control();
         control.cancel();
-        // None of its slots ran, so its ticket fires at once, with every worker held.
         assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
         assert_eq!(control.status(), JobStatus::Ended(JobErrorKind::Cancelled));
         control.cancel();

@@ -55,7 +55,6 @@ fn a_claim_of_several_slots_takes_no_more_than_are_left() {
     assert_eq!(claim(1), Claim::Exhausted);
 }
 
-/// A slot has three quarters of a word; the stage and the closing bit have the rest.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn a_job_has_room_for_as_many_stages_and_slots_as_the_table_of_its_word_says() {

@@ -105,7 +105,6 @@ fn shutdown_hands_back_what_never_started_in_the_order_of_submission() {
         .collect();
     let handle = executor.handle();
     let stopper = thread::spawn(move || executor.shutdown());
-    // Their tickets fire while the running slots still hold the workers.
     for ticket in waiting {
         assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::HandedBack);
     }
@@ -146,7 +145,6 @@ fn dropping_the_executor_with_running_and_queued_jobs_fires_every_ticket() {
             .collect();
         let dropper = thread::spawn(move || drop(executor));
         gate.open();
-        // It may have completed before the drop took effect.
         if let Err(error) = running.wait() {
             assert_eq!(error.kind, JobErrorKind::Cancelled);
         }
@@ -228,7 +226,6 @@ fn an_executor_dropped_by_its_own_step_ends() {
     let ticket = executor.submit(Job::from_steps("t", vec![last])).unwrap();
     drop(executor);
     gate.open();
-    // Its last slot was running when its executor stopped, so it completes.
     assert_eq!(ticket.wait().unwrap().slots, 1);
 }
 

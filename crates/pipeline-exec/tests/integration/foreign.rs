@@ -17,7 +17,6 @@ use pipeline_exec::{
 use crate::plain::Plain;
 use crate::support::{Counting, hold_workers};
 
-/// Number of panics in nested drops.
 struct Endless(usize);
 
 impl Drop for Endless {
@@ -28,7 +27,6 @@ impl Drop for Endless {
     }
 }
 
-/// The call in which a stage panics with a payload whose drop panics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Slots,
@@ -179,7 +177,6 @@ fn a_waker_that_is_dropped_may_cancel_the_job_whose_ticket_had_it() {
     }));
     assert!(!poll(&mut ticket, &meddles));
     drop(meddles);
-    // The ticket has the last reference, and exchanges it for another.
     poll(&mut ticket, Waker::noop());
     assert_eq!(ticket.status(), JobStatus::Ended(JobErrorKind::Cancelled));
     gate.open();
@@ -198,7 +195,6 @@ fn a_waker_whose_panic_panics_when_it_is_dropped_stops_no_worker() {
     };
     assert!(!poll(&mut ticket, &Waker::from(Arc::new(meddles))));
     gate.open();
-    // The worker has woken it before it comes to this one.
     let after = executor
         .submit(Job::from_steps("t", vec![step(|_| Ok(()))]))
         .unwrap();

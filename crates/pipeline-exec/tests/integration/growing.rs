@@ -43,7 +43,6 @@ impl Drop for Told {
     }
 }
 
-/// Makes a task that parks for good. The receivers get its waker in its turn, and its drop.
 fn parked() -> (Box<dyn Task>, Receiver<Waker>, Receiver<()>) {
     let (turned, turn) = channel();
     let (dropped, drop) = channel();
@@ -292,7 +291,6 @@ fn a_wake_during_a_shutdown_drops_no_task() {
         }),
     );
     turn.recv().unwrap();
-    // The only worker has put its task back by then.
     let other = executor.submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]));
     other.unwrap().wait().unwrap();
     // The shutdown closes the first job when it has begun, and has not come to the second.
@@ -411,7 +409,6 @@ fn a_thread_that_is_lent_to_an_open_job_runs_turns_and_is_woken_by_wakes() {
     assert_eq!(ticket.wait().unwrap().slots, 101);
 }
 
-/// A bounded queue between tasks, which wakes its waiters.
 #[derive(Default)]
 struct Channel {
     values: VecDeque<usize>,
@@ -466,7 +463,6 @@ fn an_old_job_that_waited_for_a_wake_gets_in_line_with_those_that_ran_meanwhile(
     for _ in 0..10 {
         assert!(plain.main_runs_one(0));
     }
-    // A job is owed nothing for the time in which it had nothing to run, so the two take turns.
     let since = stage.ran() - 100;
     assert!((4..=6).contains(&since), "{since} of 10 visits");
 }
@@ -480,7 +476,6 @@ fn a_job_whose_thread_had_no_core_for_a_while_is_as_young_as_its_turns_tell() {
         let turns = Arc::new(AtomicUsize::new(0));
         let job = plain.open("waits for a core", Class::Normal);
         let counted = Arc::clone(&turns);
-        // A job that is charged for all of its 100 ms grows old.
         let turn = move |cx: &StepCx<'_>, _: &Waker| {
             clock.fetch_add(100_000_000, Ordering::Relaxed);
             if tells {

@@ -123,7 +123,6 @@ fn a_lent_thread_that_found_nothing_is_woken_by_the_next_stage() {
             Ok(())
         }
     }
-    // The worker is in the only slot before a thread helps.
     let job = Job::builder("t")
         .stage(Arc::new(Held(passed)))
         .stage(second.clone());
@@ -193,7 +192,6 @@ fn lending_ends_with_a_cancel_a_failure_and_a_deadline() {
 
 #[test]
 fn lending_ends_with_a_shutdown_also_asleep() {
-    // The helper sleeps: the worker holds the job's only slot.
     let executor = PipelineExecutor::new(1).unwrap();
     let gate = Gate::new();
     let passed = gate.clone();
@@ -213,7 +211,6 @@ fn lending_ends_with_a_shutdown_also_asleep() {
     });
     assert_eq!(ticket.status(), JobStatus::Completed);
 
-    // The helper runs the last slot.
     let executor = PipelineExecutor::new(1).unwrap();
     let held = hold_workers(&executor, 1);
     let gate = Gate::new();
@@ -227,7 +224,6 @@ fn lending_ends_with_a_shutdown_also_asleep() {
     let ticket = executor.submit(Job::from_steps("t", steps.collect())).unwrap();
     let lent = thread::spawn(move || ticket.run());
     gate.wait_for(1);
-    // The worker ends; the shutdown does not wait for the helper's slot.
     held.open();
     let stopper = thread::spawn(move || executor.shutdown().len());
     while !stopper.is_finished() && !gate.has_come(2) {
@@ -235,7 +231,6 @@ fn lending_ends_with_a_shutdown_also_asleep() {
     }
     gate.open();
     stopper.join().unwrap();
-    // The worker may have come to the second slot before the end did.
     match lent.join().unwrap() {
         Ok(report) => assert_eq!(report.slots, 2),
         Err(error) => assert_eq!(error.kind, JobErrorKind::Cancelled),

@@ -110,7 +110,6 @@ fn while_as_many_looks_are_out_as_there_may_be_nobody_is_asked_for_another() {
 
 #[test]
 fn a_job_with_as_many_workers_as_it_may_have_is_passed_over() {
-    // While a worker is in the job, others come by, in either role.
     let plain = Plain::new(2, 1).under_test();
     let stage = Does(2, |plain, slot| {
         if slot == 0 {
@@ -161,7 +160,6 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
     let plain = Plain::new(1, 1);
     let stage = Counting::new(2);
     plain.submit("new", 1, Class::Normal, vec![stage.clone() as Arc<dyn Stage>]);
-    // A key that was read before the job left the board and another job got its place.
     let old = JobHandle {
         cost: 9,
         seq: 77,
@@ -178,7 +176,6 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
 
 #[test]
 fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
-    // The reserve worker goes into the heavy one alone.
     let plain = Plain::with_quantum(1, 1, 3 * SLOT).under_test();
     let due = |name: &str, slots: usize| {
         let terms = Terms {
@@ -209,7 +206,6 @@ fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
     assert_eq!(overdue(&plain), 2, "and the third has time left");
 }
 
-/// A waker that takes as long as three slots.
 struct SlowToWake(Arc<AtomicU64>);
 
 impl Wake for SlowToWake {
@@ -235,8 +231,6 @@ fn the_time_in_which_a_worker_closes_the_job_that_it_visits_is_a_part_of_its_qua
     let waker = Waker::from(Arc::new(SlowToWake(clock)));
     assert!(late.state.poll(&*plain, &waker).is_none());
     plain.submit("next", 1, Class::Normal, timed(2));
-    // The deadline passes while workers are woken for the second stage. The worker finds that
-    // between two claims, and ends the job.
     plain.waking_takes.set(SLOT);
     assert_eq!(plain.look(0), LookEnd::Again);
     assert_eq!(plain.now(), 5 * SLOT);
@@ -264,7 +258,6 @@ fn the_time_in_which_a_worker_was_too_late_at_one_job_has_passed_for_the_next() 
         ..spec("old", timed(2))
     };
     plain.submit_spec(old).expect("there is room");
-    // Worker 0 is in the young job when worker 1 claims its slot, and runs it up to the deadline.
     let quicker = |plain: &Plain| assert!(plain.main_runs_one(1));
     plain.after_entering.replace(Some(Box::new(quicker)));
     assert_eq!(plain.look(0), LookEnd::Over);

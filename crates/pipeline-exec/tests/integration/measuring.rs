@@ -149,7 +149,6 @@ fn times_are_told_by_class_and_count_jobs_that_ended_early() {
     };
     assert_eq!(Class::ALL.map(samples), [(1, 1), (0, 0), (2, 1)]);
     let batch = &snapshot.times_of(Class::Batch).wait;
-    // Both waited all that time, one of them until it was cancelled.
     assert!(batch.percentile(1.0) >= held, "{snapshot}");
     assert!(
         snapshot.times_of(Class::Interactive).run.max() >= held,

@@ -66,7 +66,6 @@ fn the_inner_job_gives_its_output_and_knows_that_it_is_on_a_worker() {
 fn idle_workers_join_in() {
     let executor = PipelineExecutor::new(2).unwrap();
     outer(&executor, |cx| {
-        // Two slots wait for each other: one worker could not end them.
         let meet = Arc::new(Barrier::new(2));
         let steps = (0..2).map(|_| {
             let meet = meet.clone();

@@ -9,8 +9,6 @@ use pipeline_exec::{
 
 use crate::support::{Counting, Gate, block_on, hold_workers};
 
-/// Makes a job whose output is the number of slots of `stages` that ran. Counts how often it was
-/// made.
 fn counted(stages: &[Arc<Counting>]) -> (Job<usize>, Arc<AtomicUsize>) {
     let made = Arc::new(AtomicUsize::new(0));
     let (counts, all) = (Arc::clone(&made), stages.to_vec());
@@ -133,7 +131,6 @@ fn a_job_that_was_not_taken_comes_back_with_its_output_and_can_be_submitted_agai
     assert_eq!((report.output, made.load(Ordering::Relaxed)), (2, 1));
 }
 
-/// Returns a job from the shutdown of an executor whose only worker waits at a gate.
 fn handed_back<T: Send + 'static>(job: Job<T>) -> Job {
     let executor = PipelineExecutor::new(1).unwrap();
     let gate = hold_workers(&executor, 1);

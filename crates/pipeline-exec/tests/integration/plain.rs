@@ -25,7 +25,6 @@ type Queue = RefCell<VecDeque<JobHandle>>;
 type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
 
-/// Number of operations on words and sets that a test may make.
 const OPERATIONS_MAX: u32 = 1_000_000;
 
 pub(crate) struct Plain {
@@ -35,28 +34,24 @@ pub(crate) struct Plain {
     pub(crate) events: RefCell<Vec<String>>,
     pub(crate) started: RefCell<Vec<(String, usize, usize)>>,
     names: RefCell<BTreeMap<usize, String>>,
-    /// Whether the workers are leaving, so that no worker takes a look.
     pub(crate) workers_leave: Cell<bool>,
     pub(crate) roles: RefCell<Vec<Role>>,
     pub(crate) widths: RefCell<Vec<usize>>,
     pub(crate) given_back: Cell<usize>,
     pub(crate) ran: Cell<usize>,
-    /// Acts of other parties right after the next change of a ledger.
+    /// Acts of other parties, once.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
     pub(crate) spares_woken: RefCell<Vec<usize>>,
-    /// Acts of other parties right after a worker next enters a job, before it claims.
     pub(crate) after_entering: RefCell<Option<Meanwhile>>,
-    /// Time that it takes to wake workers for looks.
     pub(crate) waking_takes: Cell<Duration>,
     operations: Cell<u32>,
 }
 
 thread_local! {
-    /// The executor under test. It is not `Send`, so a stage cannot hold it.
+    /// A stage cannot hold it, because it is not `Send`.
     static UNDER_TEST: RefCell<Weak<Plain>> = RefCell::default();
 }
 
-/// A stage whose slots act on the executor [under test](Plain::under_test).
 pub(crate) struct Does(pub(crate) usize, pub(crate) fn(&Plain, usize));
 
 impl Does {
@@ -99,7 +94,7 @@ pub(crate) struct PlainJob {
 }
 
 impl Plain {
-    /// Makes an executor with a quantum of zero: each visit is one slot.
+    /// The quantum is zero: each visit is one slot.
     pub(crate) fn new(main: usize, reserve: usize) -> Self {
         Self::with_quantum(main, reserve, Duration::ZERO)
     }
@@ -137,7 +132,6 @@ impl Plain {
         self
     }
 
-    /// Runs spare thread `spare` until it parks. When it sleeps, time passes.
     pub(crate) fn run_spare(&self, spare: usize) {
         policy::stand_in::run_spare(self, spare, |until_ns| match until_ns {
             None => self.shared.spare_is_awake(self, spare),

@@ -66,8 +66,6 @@ fn a_main_worker_takes_turns_between_old_and_new_jobs() {
     plain.submit("heavy", 1_000, Class::Normal, slots(1_000));
     let first = shares(&plain, 100);
     assert!(first.iter().all(|name| name == "heavy"));
-    // It starts at the current minimum: it neither waits for what the other had nor gets it all at
-    // once.
     plain.submit("light", 1, Class::Normal, slots(10));
     let both = shares(&plain, 20);
     assert_eq!(
@@ -182,7 +180,6 @@ fn main_takes_heavy_work_when_there_is_no_other_and_reserve_light() {
 #[test]
 fn a_job_behind_many_old_ones_is_found() {
     let plain = Plain::new(1, 0);
-    // With a capacity of 16 a main worker compares all of these jobs.
     for n in 0..15 {
         plain.submit(&format!("old {n}"), 5, Class::Normal, slots(1));
     }
@@ -204,7 +201,6 @@ fn classes_share_four_to_one() {
         };
         plain.submit("more", 1, one, stage());
         plain.submit("less", 1, other, stage());
-        // The slots move the clock while they run; the policy reads it before and after.
         plain.follow(&clock);
         let mut more = 0;
         for _ in 0..1_000 {
@@ -316,7 +312,6 @@ fn what_the_steps_of_a_job_took_says_nothing_about_costs_that_are_stated() {
     );
     executor.submit(slow).unwrap().wait().unwrap();
 
-    // One worker stays away, so that the other one's order shows.
     let gates = [Gate::new(), Gate::new()];
     let held = gates.clone().map(|gate| {
         step(move |_| {
@@ -335,7 +330,6 @@ fn what_the_steps_of_a_job_took_says_nothing_about_costs_that_are_stated() {
         })]);
         Job::builder(name).cost(cost).stage(stage).build()
     };
-    // At three milliseconds a unit it would take seconds.
     let first = executor.submit(notes("of a thousand bytes", 1_000)).unwrap();
     let second = executor.submit(notes("of two", 2)).unwrap();
     gates[0].open();

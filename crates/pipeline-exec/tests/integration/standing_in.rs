@@ -25,7 +25,6 @@ fn executor(threads: usize, spares: usize) -> PipelineExecutor {
         .unwrap()
 }
 
-/// Keeps every worker in a slot until the senders are dropped.
 fn hold(executor: &PipelineExecutor) -> (Vec<JobTicket>, Vec<Sender<()>>) {
     let held = (0..executor.workers()).map(|_| {
         let (open, gate) = channel();
@@ -168,7 +167,6 @@ fn what_a_spare_thread_leaves_open_is_a_workers_again() {
         let first = step(move |cx| {
             assert_eq!(cx.role(), Role::Spare);
             gate.lock().unwrap().recv().ok();
-            // Its visit is over with this slot, and it leaves the rest.
             while !cx.should_yield() {
                 std::thread::yield_now();
             }
@@ -178,7 +176,6 @@ fn what_a_spare_thread_leaves_open_is_a_workers_again() {
         let job = Job::builder("young");
         let job = match two_stages {
             true => job.stage(steps(vec![first])).stage(steps(vec![second])),
-            // The job is full while the spare thread is in it.
             false => job.stage(steps(vec![first, second])).max_workers(1),
         };
         let young = executor.submit(job.build()).unwrap();
@@ -187,7 +184,6 @@ fn what_a_spare_thread_leaves_open_is_a_workers_again() {
         }
         drop(gates);
         held.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
-        // The worker finds no job to go into, and sleeps.
         executor
             .submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]))
             .unwrap()
@@ -250,7 +246,6 @@ fn a_spare_thread_sleeps_until_the_turns_are_two_quanta_old_and_then_serves_one_
     let plain = plain(2);
     submit_does(&plain, "held", |plain, _slot| {
         submit_does(plain, "long", |plain, _slot| {
-            // The other spare thread watches from here on.
             submit_does(plain, "a", |plain, _slot| submit_does(plain, "d", |_, _| {}));
             let young = || -> Vec<Arc<dyn Stage>> { vec![Counting::new(3)] };
             for name in ["b", "c"] {
@@ -293,7 +288,6 @@ fn a_spare_thread_that_leaves_young_work_waiting_has_another_told_which_stands_i
 #[test]
 fn a_worker_that_goes_into_a_job_and_leaves_young_work_waiting_has_a_spare_thread_told() {
     let plain = plain(2);
-    // This cost is worth one worker, so the other is not called up.
     let short = Does(1, |plain, _slot| plain.pass(Duration::from_micros(1)));
     plain.submit("short", 1, Class::Normal, vec![Arc::new(short)]);
     look_until_over(&plain, 0);

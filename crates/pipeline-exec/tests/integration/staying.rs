@@ -12,7 +12,7 @@ use crate::plain::{Does, Plain, PlainJob};
 const SLOT: Duration = Duration::from_micros(100);
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// Number of quanta for which a job is young, and for which a visit of an old one lasts.
+/// Length of a job's youth, and of a visit of an old job, in quanta.
 const QUANTA: u32 = 4;
 
 fn executor(main: usize, reserve: usize) -> std::rc::Rc<Plain> {
@@ -35,7 +35,7 @@ fn submit_young(plain: &Plain) {
     submit(plain, "young", 2, Class::Normal, takes_a_slot);
 }
 
-/// Runs slots of a young job for ten quanta while an old one waits. The job stays young.
+/// The job stays young.
 fn use_up_the_allowance(plain: &Plain, run_one: impl Fn(&Plain) -> bool) {
     submit(plain, "young", 900, Class::Interactive, takes_a_slot);
     let began = plain.now();
@@ -174,7 +174,6 @@ fn a_reserve_worker_whose_allowance_is_used_up_takes_the_heaviest_of_the_old_job
     assert_eq!(claims(&plain), ["heavy.0"]);
 }
 
-/// A stage whose slots ask whether to yield: once before their work and twice after it.
 struct Asks;
 
 thread_local! {

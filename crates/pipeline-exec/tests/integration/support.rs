@@ -98,7 +98,6 @@ impl Gate {
     }
 }
 
-/// Keeps all workers of `executor` busy until the returned gate is opened.
 pub(crate) fn hold_workers(executor: &PipelineExecutor, threads: usize) -> Arc<Gate> {
     let gate = Gate::new();
     let steps = (0..threads).map(|_| {

@@ -184,7 +184,6 @@ fn each_stage_tells_how_far_it_is_and_those_that_wait_know_no_slots_yet() {
         });
         told.collect::<Vec<_>>().join(", ")
     };
-    // A single worker claims at most half of what is left, so the slots before the last are done.
     stages[0].gate.wait_for(1);
     assert_eq!(told(), "read 2 of 3 runs, sort 0 of ?");
     stages[0].gate.open();

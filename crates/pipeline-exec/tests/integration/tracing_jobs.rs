@@ -42,7 +42,6 @@ fn read(trace: &PipelineTrace) -> (Vec<String>, Vec<Row>) {
     (lanes, told)
 }
 
-/// Checks that time does not go back in a lane, bars close in reverse order, and arrows go forward.
 fn assert_well_formed(lanes: &[String], rows: &[Row]) {
     let mut open: HashMap<u64, Vec<&str>> = HashMap::new();
     let mut last: HashMap<u64, f64> = HashMap::new();
@@ -180,7 +179,6 @@ fn jobs_that_end_early_say_how_and_whose_step_failed() {
     gate.open();
     executor.drain();
     let (lanes, rows) = read(&trace);
-    // The job cancelled before a claim has an arrow without an end.
     let [from] = named(&rows, "B", "submit waits").collect::<Vec<_>>()[..] else {
         panic!("it was submitted once: {rows:?}")
     };

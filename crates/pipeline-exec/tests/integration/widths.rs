@@ -117,7 +117,6 @@ fn a_job_of_two_milliseconds_does_not_wake_sixty_four_workers() {
     assert_eq!(plain.looks_out(), 0);
     assert_eq!(invited(short), 4, "one for each half millisecond");
     look(4);
-    // The worker that runs the first slot finds that it takes longer than others.
     assert_eq!(invited(long), 4);
     let before = plain.handed_over.get();
     assert!(plain.main_runs_one(0));

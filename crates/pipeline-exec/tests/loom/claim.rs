@@ -10,12 +10,10 @@ use pipeline_exec::policy::claim::{Claim, Claims, Piece};
 use crate::harness::memory::LoomMemory;
 use crate::harness::model;
 
-/// Makes the claims of a chain of `stages` stages; the first has started with `slots` slots.
 fn claims(stages: usize, slots: usize) -> Arc<Claims<AtomicUsize>> {
     graph((0..stages).map(|stage| stage.min(1)), &[slots])
 }
 
-/// Makes the claims of stages, each after `before` others; the first ones have started.
 fn graph(before: impl ExactSizeIterator<Item = usize>, first: &[usize]) -> Arc<Claims<AtomicUsize>> {
     let claims = Claims::new(before, AtomicUsize::new);
     for (stage, &slots) in first.iter().enumerate() {
@@ -37,7 +35,6 @@ fn claim_and_run(claims: &Claims<AtomicUsize>, effects: &[AtomicUsize]) -> Optio
     Some((slots.start, claims.account(&LoomMemory, stage, slots.len())))
 }
 
-/// Closes, and accounts for the unclaimed slots. Returns whether the closer was the last finisher.
 fn close(claims: &Claims<AtomicUsize>) -> bool {
     claims
         .close(&LoomMemory)
@@ -95,7 +92,6 @@ fn last_finisher_sees_every_slots_writes() {
     });
 }
 
-/// The rest is abandoned.
 #[test]
 fn a_canceller_that_finishes_sees_every_slots_writes() {
     model("a_canceller_that_finishes_sees_every_slots_writes", None, || {
@@ -120,7 +116,6 @@ fn a_canceller_that_finishes_sees_every_slots_writes() {
     });
 }
 
-/// A claimer sees what the stage before wrote.
 #[test]
 fn stage_start_against_claim() {
     model("stage_start_against_claim", None, || {
@@ -149,7 +144,6 @@ fn stage_start_against_claim() {
                 );
             } else {
                 assert_eq!((piece.stage, piece.slots.clone()), (0, 0..1));
-                // This worker has the first stage's last slot, so it finishes the stage.
                 assert!(claims.account(&LoomMemory, 0, 1));
             }
         }
@@ -167,7 +161,6 @@ fn stage_start_against_claim() {
     });
 }
 
-/// Either the stage does not start, or the canceller accounts for it.
 #[test]
 fn stage_start_against_cancel() {
     model("stage_start_against_cancel", None, || {
@@ -219,7 +212,6 @@ fn going_on_to_a_stage_against_close() {
     });
 }
 
-/// A worker that finds nothing came before the start. All of the stage is claimable afterwards.
 #[test]
 fn two_claims_against_stage_start() {
     model("two_claims_against_stage_start", None, || {
@@ -252,7 +244,6 @@ fn two_claims_against_stage_start() {
     });
 }
 
-/// Makes the claims of two first stages of one slot each, which have run, and of more after them.
 fn two_run(before: impl ExactSizeIterator<Item = usize>) -> Arc<Claims<AtomicUsize>> {
     let claims = graph(before, &[1, 1]);
     for stage in 0..2 {
@@ -352,8 +343,7 @@ fn two_last_finishers_of_a_job() {
     });
 }
 
-/// The ledger's place for one piece: empty, the first slot of stage 0, or refusing. It adds no
-/// ordering.
+/// The ledger's place for one piece, which adds no ordering.
 struct Kept(AtomicUsize);
 
 const EMPTY: usize = 0;

@@ -1,7 +1,6 @@
 //! Models of jobs that grow, named after the races in
-//! `crates/pipeline-exec/src/policy/executor/grow/README.md`.
-//!
-//! The worker of a model waits for the job's end, so loom reports a lost wake as a deadlock.
+//! `crates/pipeline-exec/src/policy/executor/grow/README.md`. Loom reports a lost wake as a
+//! deadlock.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -24,7 +23,7 @@ use crate::harness::model;
 use crate::harness::scene::{Scene, Seen, State};
 
 thread_local! {
-    /// The job of the execution, for turns that add tasks. Loom runs all threads of a model on one.
+    /// Loom runs all threads of a model on one.
     static GROWN: RefCell<Weak<Grown>> = const { RefCell::new(Weak::new()) };
 }
 
@@ -64,14 +63,12 @@ impl Began {
 
 struct Planned {
     turns: VecDeque<Turn>,
-    /// Number of turns so far. Each turn must read what the one before has written.
     had: AtomicUsize,
     adds: Option<Box<Planned>>,
     books: Arc<Books>,
 }
 
 impl Grown {
-    /// Makes a job for `workers` workers. The model sees the order of changes.
     fn new(workers: usize) -> Rc<Self> {
         let seen = Seen {
             ledgers: true,
@@ -132,7 +129,6 @@ impl Grown {
         pipeline_exec::policy::run_main_worker(&*self.scene, worker, 0)
     }
 
-    /// Polls the ticket until the end, and checks that none of `tasks` tasks is left by then.
     fn end(&self, tasks: usize) -> JobEnd {
         let mut end = None;
         self.scene.park_with(|waker, sleep| {

@@ -21,7 +21,6 @@ fn scene(workers: usize, jobs: usize) -> Rc<Scene> {
     Scene::seen(workers, jobs, seen)
 }
 
-/// Polls the ticket as an async runtime does: again after each wake.
 fn await_end(scene: &Scene, state: &State) -> JobEnd {
     let mut end = None;
     scene.park_with(|waker, sleep| {
@@ -56,7 +55,6 @@ fn the_end_of_a_job_against_the_first_poll_of_its_future() {
             let worker = worker(&scene);
             let (state, _) = scene.submit_single(stage.clone()).expect("nobody closes here");
             assert!(await_end(&scene, &state).is_ok());
-            // The awaiting party sees what the slot wrote.
             assert_eq!(stage.ran(), (1, 1));
             worker.join().unwrap();
             scene.assert_over(&[state]);
@@ -125,7 +123,6 @@ fn a_dropped_future_against_a_shutdown() {
     });
 }
 
-/// Checks that a job that met a shutdown ran whole, was returned untouched, or was closed.
 fn assert_is_what_happened(end: &JobEnd, stage: &Cells, handed_back: usize) {
     let ran = stage.ran();
     match end {
@@ -158,7 +155,6 @@ impl Stage for Nests {
             output: None,
         };
         policy::nest(cx, spec)?;
-        // Everything that its slots wrote is seen.
         assert_eq!(self.inner.ran(), (self.slots, 1));
         Ok(())
     }

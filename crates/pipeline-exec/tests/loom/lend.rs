@@ -1,6 +1,5 @@
 //! Models of helpers, named after the races in
-//! `crates/pipeline-exec/src/policy/executor/lend/README.md`. Loom reports an endless sleep as a
-//! deadlock.
+//! `crates/pipeline-exec/src/policy/executor/lend/README.md`.
 
 use std::rc::Rc;
 use std::task::Waker;
@@ -25,11 +24,9 @@ fn lend(scene: &Scene, (state, job): &(std::sync::Arc<State>, JobHandle)) {
     scene.park_with(|waker, sleep| policy::lend(scene, state, *job, waker, sleep));
 }
 
-/// Helps a job on the calling thread while a worker goes into it, until the job has ended.
 fn lend_beside_a_worker(scene: &Rc<Scene>, submitted: (std::sync::Arc<State>, JobHandle)) {
     let worker = thread::spawn({
         let scene = scene.clone();
-        // The worker claims once, since its time is over at once.
         move || pipeline_exec::policy::run_main_worker(&*scene, 0, 0)
     });
     lend(scene, &submitted);

@@ -1,6 +1,5 @@
 //! Models of looks, named after the races in
-//! `crates/pipeline-exec/src/policy/worker/look/README.md`. Loom reports a job without a look as a
-//! deadlock.
+//! `crates/pipeline-exec/src/policy/worker/look/README.md`.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -74,7 +73,6 @@ fn two_looks_against_the_next_stage() {
     });
 }
 
-/// Without a worker, either the stopper or the submitter returns the job.
 #[test]
 fn stop_against_submit() {
     model("stop_against_submit", None, || stop_against(on_the_board));

@@ -2,7 +2,7 @@
 //! small scenes.
 //!
 //! `cargo xtask loom` runs them. A model is named after its interleaving; `docs/memory-model.md`
-//! names its edges. Without `--cfg windlass_loom` this binary is empty.
+//! names its edges.
 #![cfg(windlass_loom)]
 
 mod board;

@@ -16,8 +16,6 @@ use crate::harness::cells::Cells;
 use crate::harness::model;
 use crate::harness::scene::{Scene, State};
 
-/// The worker takes the first young job, so the watching thread rests, and then publishes a second
-/// one.
 #[test]
 fn young_work_published_while_the_watching_thread_rests() {
     model(
@@ -29,14 +27,12 @@ fn young_work_published_while_the_watching_thread_rests() {
                 submit_young(scene);
                 scene.wait_ended(2);
             }));
-            // Every look is out, so the spare thread is told.
             submit_young(&scene);
             play(&scene, 1, held.expect("nobody closes here").0);
         },
     );
 }
 
-/// The spare thread has stood in, so another party may arm while it parks.
 #[test]
 fn young_work_published_while_the_last_spare_thread_parks() {
     model(
@@ -54,13 +50,11 @@ fn young_work_published_while_the_last_spare_thread_parks() {
     );
 }
 
-/// The thread takes the young job and parks before the teller goes on, and must be told again.
 #[test]
 fn a_thread_that_wakes_by_itself_while_it_is_told() {
     model("a_thread_that_wakes_by_itself_while_it_is_told", Some(3), || {
         let scene = Scene::with_spares(1, 4, 1);
         let held = scene.submit_old(does(&scene, |scene| {
-            // From now on the thread need not sleep before it stands in.
             submit_young(scene);
             scene.wait_ended(1);
             scene.wake_spare(0);
@@ -72,7 +66,6 @@ fn a_thread_that_wakes_by_itself_while_it_is_told() {
     });
 }
 
-/// The slot of the first job ends after the second job, so another spare thread must take that.
 #[test]
 fn young_work_published_while_the_watching_thread_goes_into_a_job() {
     model(
@@ -117,7 +110,6 @@ fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
     );
 }
 
-/// Nanoseconds of service that make a job old.
 const LONG_NS: u64 = 10_000_000_000;
 
 #[test]
@@ -132,7 +124,6 @@ fn a_shutdown_against_a_thread_that_is_told_to_watch() {
     });
 }
 
-/// Runs the job that holds the worker, beside `spares` spare threads.
 fn play(scene: &Rc<Scene>, spares: usize, held: Arc<State>) {
     let spares = (0..spares).map(|spare| {
         let scene = scene.clone();
@@ -143,7 +134,6 @@ fn play(scene: &Rc<Scene>, spares: usize, held: Arc<State>) {
     for spare in spares {
         spare.join().unwrap();
     }
-    // A look handed over after the end of the last job finds nothing.
     scene.work(0);
     scene.assert_over(std::slice::from_ref(&held));
     assert_eq!(scene.status(&held), JobStatus::Completed);

@@ -21,7 +21,6 @@ fn claim_of_the_last_against_stage_start() {
         });
         pipeline_exec::policy::run_main_worker(&*scene, 0, 0);
         other.join().unwrap();
-        // No party reconciles the job any more: if a slot is left, the job is found.
         while pipeline_exec::policy::run_main_worker(&*scene, 0, 0) {}
         scene.assert_over(&[state]);
         assert_eq!((stages[0].ran(), stages[1].ran()), ((2, 1), (1, 1)));
@@ -46,7 +45,6 @@ fn cancel_against_stage_start() {
     });
 }
 
-/// The party that removes the job finds it all the while, under the old key or the new one.
 #[test]
 fn rekey_against_removal() {
     model("rekey_against_removal", Some(3), || {
@@ -67,7 +65,6 @@ fn rekey_against_removal() {
     });
 }
 
-/// The rest of a claim is returned while another worker claims what is left.
 #[test]
 fn give_back_against_the_claim_of_the_last() {
     model("give_back_against_the_claim_of_the_last", Some(2), || {
@@ -105,7 +102,6 @@ fn give_back_against_cancel() {
         let scene = Scene::seen(1, 1, seen);
         let stage = Cells::with_slow(5, 1);
         let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
-        // The slots take no time, which the policy knows now.
         assert!(pipeline_exec::policy::run_main_worker(&*scene, 0, 0));
         let giver = thread::spawn({
             let scene = scene.clone();

@@ -1,5 +1,5 @@
 //! Models of a worker in an old job, which gives way to a young one. Time stands still, so no visit
-//! ends by the clock. Loom reports a young job without a look as a deadlock.
+//! ends by the clock.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -50,15 +50,12 @@ fn arrival(submit: Submit) {
     });
     let submitted = submit(&scene, young.clone()).expect("nobody closes here").0;
     worker.join().unwrap();
-    // A look handed over after the end of the last job finds nothing.
     scene.work(0);
     scene.assert_over(&[old, submitted]);
     assert_eq!(young.ran(), (1, 1));
     assert_eq!(seen.missed.get(), None, "this slot ran, and the young job waited");
 }
 
-/// A job of three slots, which check for a young arrival. By the slot after it, the young job has
-/// run.
 struct Old;
 
 impl Stage for Old {
@@ -82,7 +79,6 @@ struct SeenBySlots {
     scene: Weak<Scene>,
     young: Arc<Cells>,
     arrival: Cell<bool>,
-    /// The slot after that one, if it ran before the young job.
     missed: Cell<Option<usize>>,
 }
 
@@ -98,7 +94,7 @@ impl SeenBySlots {
     }
 }
 
-/// Loads that acquire nothing, so the slots' checks do not help the worker.
+/// Loads that acquire nothing.
 struct Relaxed;
 
 impl Memory for Relaxed {

@@ -90,7 +90,6 @@ impl Heard {
         spans.into_iter().rev()
     }
 
-    /// Returns the names of the spans around an event; for a stage, its own name as well.
     pub(crate) fn names_around(&self, event: &HeardEvent) -> Vec<String> {
         let named = |span: &HeardSpan| match span.fields.get("name") {
             Some(name) => format!("{} {name}", span.name),
@@ -100,7 +99,6 @@ impl Heard {
     }
 }
 
-/// Runs `run` while the subscriber panics at every third notification, after keeping it.
 pub(crate) fn spoil(run: impl FnOnce()) {
     SPOILT.store(true, Ordering::Relaxed);
     run();

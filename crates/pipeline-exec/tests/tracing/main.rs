@@ -116,7 +116,6 @@ fn every_span_is_left_as_often_as_entered_and_closed_when_its_job_has_ended() {
             })
             .collect();
         tickets[20].control().cancel();
-        // A kept ticket or control does not keep the span.
         listener::keep(tickets);
     });
     assert_eq!(heard.spans_named("job").count(), 30);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A sum of time spans in one word. One thread starts and stops it; any thread may read it.
+/// A sum of time spans in one word. One thread starts and stops it.
 ///
 /// ```text
 ///   63 … 1                                  0

@@ -14,22 +14,17 @@ use std::sync::atomic::Ordering;
 use crossbeam::utils::CachePadded;
 use executor_core::ports::Memory;
 
-/// Nanoseconds taken for each nanosecond in a young job, and added for each nanosecond in an old
-/// one.
 const YOUNG_TAKES: u64 = 3;
 const OLD_ADDS: u64 = 17;
 
-/// Quanta in young jobs that use up a full allowance.
 const QUANTA: u64 = 10;
 
-/// What a visit does to the allowance of its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pays {
-    /// It takes and adds nothing: the job is young, and no old one waits.
+    /// The job is young, and no old one waits.
     Nothing,
-    /// It takes from the allowance: the job is young, and an old one waits.
+    /// The job is young, and an old one waits.
     Young,
-    /// It adds to the allowance: the job is old.
     Old,
 }
 
@@ -41,9 +36,9 @@ pub(crate) struct Allowances<W> {
 
 #[derive(Debug)]
 struct Allowance<W> {
-    /// As in the module's picture. Only its worker touches it.
+    /// As in the module's picture.
     word: W,
-    /// Choices between a single and a young job. Only its worker touches it.
+    /// Choices between a single and a young job.
     turns: W,
 }
 
@@ -83,7 +78,6 @@ impl<W> Allowances<W> {
         mem.store(word, after, Ordering::Relaxed);
     }
 
-    /// Returns `true` every other time.
     pub(crate) fn single_comes_first<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         let word = &self.workers[worker].turns;
         // Ordering: Relaxed, both. The worker's own word.

@@ -1,7 +1,6 @@
 //! How a job ends: because a party closed it, or because its last stage is over.
 //!
-//! The party that sets the closing bit accounts for the unclaimed slots and the returned pieces. So
-//! there is exactly one last finisher, a worker or the closer, which calls `end`.
+//! [Claims](mod@crate::policy::job::claim) say why it ends once.
 
 use std::sync::Arc;
 
@@ -39,8 +38,6 @@ pub(crate) fn changed<E: PipelinePorts>(
     }
 }
 
-/// Closes every job on the board whose deadline is not after `now_ns`. Returns whether a deadline
-/// had passed.
 pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
     let shared = env.shared();
     let mut any = false;
@@ -72,7 +69,6 @@ fn forget_deadline<E: PipelinePorts>(env: &E, job: JobHandle, deadline_ns: u64) 
     was_there
 }
 
-/// Closes the job if its deadline is not after `now_ns`. Returns whether it is late.
 #[inline]
 pub(crate) fn close_if_late<E: PipelinePorts>(
     env: &E,
@@ -99,7 +95,7 @@ pub(crate) fn close<E: PipelinePorts>(
     close_claims(env, state, job, counts && reason == CloseReason::Stopped)
 }
 
-/// Closes the job because of a failure, before its worker accounts for the failed slot or stage.
+/// Called before the failed slot or stage is accounted for.
 pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, failure: Failure) {
     env.observe(PipelineEvent::Failed {
         job,
@@ -158,7 +154,7 @@ fn close_claims<E: PipelinePorts>(
     }
 }
 
-/// Ends the job, which has been over since `now_ns`. Its last finisher calls this once.
+/// The last finisher calls this once; the job has been over since `now_ns`.
 pub(crate) fn end<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -167,7 +163,6 @@ pub(crate) fn end<E: PipelinePorts>(
     now_ns: u64,
 ) {
     let shared = env.shared();
-    // A cancel that comes later finds nothing to do.
     let _nothing_left = state.claims.close(env);
     if let Some(deadline_ns) = state.deadline_ns {
         // The deadline of a job that is closed during its submission may stay on the board; a later

@@ -12,9 +12,9 @@ use crate::task::Turn;
 pub(crate) enum AfterTurn {
     Parked,
     Ready,
-    /// The task was dropped at this time; others are left.
+    /// At this time, in nanoseconds; others are left.
     Dropped(u64),
-    /// The last task was dropped at this time: the caller ends the job.
+    /// The caller ends the job.
     LastDropped(u64),
 }
 
@@ -41,7 +41,6 @@ pub(crate) fn turn_over<E: PipelinePorts>(
         Ok(false) => return AfterTurn::Parked,
         Err(paused) => paused,
     };
-    // The task is dropped before the job can end by it.
     quietly_drop(paused);
     env.observe(PipelineEvent::Inner(InnerEvent::TaskOver { job, task }));
     let now_ns = env.now_ns();
@@ -52,7 +51,7 @@ pub(crate) fn turn_over<E: PipelinePorts>(
     }
 }
 
-/// Drops the tasks that no worker runs. Returns the time if none is left: the caller ends the job.
+/// Returns the time if no task is left: the caller ends the job.
 pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: JobHandle) -> Option<u64> {
     let dropped = change(env, state, Tasks::close)
         .into_iter()
@@ -69,7 +68,7 @@ pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: Jo
     last_task_over(env, state, job).then_some(now_ns)
 }
 
-/// Accounts for the job's slot, once, after the last task. Returns whether the caller ends the job.
+/// Accounts for the job's slot. Returns whether the caller ends the job.
 pub(crate) fn last_task_over<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: JobHandle) -> bool {
     env.observe(PipelineEvent::StageOver { job, stage: STAGE });
     state.claims.give_up(env, &[(STAGE, 1)])

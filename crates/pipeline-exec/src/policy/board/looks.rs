@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use crossbeam::utils::CachePadded;
 use executor_core::ports::{Fetch, Memory};
 
-/// The count of looks that are out.
 #[derive(Debug)]
 pub struct Looks<W> {
     out: CachePadded<W>,
@@ -21,7 +20,6 @@ impl<W> Looks<W> {
         }
     }
 
-    /// Returns how many looks are out, as a snapshot.
     pub fn out<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A statistic.
         mem.load(&self.out, Ordering::Relaxed)

@@ -12,16 +12,13 @@ use executor_core::ports::Memory;
 use crate::policy::job::spec::Cost;
 use crate::policy::job::state::JobState;
 
-/// Nanoseconds of work that are worth one more worker.
 pub const WORTH_NS: u64 = 500_000;
 
 /// Bits after the binary point of an estimate: a unit may take less than a nanosecond.
 const FRACTION_BITS: u32 = 10;
 
-/// Divisor of the difference by which the estimate falls.
 const FALLS_BY: u64 = 8;
 
-/// Recent nanoseconds for each unit of cost.
 #[derive(Debug)]
 pub(crate) struct Experience<W> {
     stated: W,
@@ -72,7 +69,6 @@ impl<W> Experience<W> {
     }
 }
 
-/// Returns how many workers the `slots` slots that start now are worth and can use, at least one.
 pub(crate) fn of_stages<M: Memory, P>(
     experience: &Experience<M::Word>,
     mem: &M,

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! A *single*, a one-slot job of one stage without a stated cost, is in a first-in-first-out queue
-//! instead. The worker that takes its handle claims the slot.
+//! instead.
 //!
 //! ```text
 //!    submit ──► singles ──► a main worker, in turns with the young jobs of the board;
@@ -34,7 +34,6 @@ use executor_core::ports::{Fifo, OrderedSet};
 
 use crate::policy::job::handle::JobHandle;
 
-/// The board, over ordered sets and a queue.
 #[derive(Debug, Default)]
 pub struct JobBoard<B, Q> {
     heaviest: B,
@@ -44,7 +43,6 @@ pub struct JobBoard<B, Q> {
 }
 
 impl<B, Q> JobBoard<B, Q> {
-    /// Makes a board of three empty sets and an empty queue.
     pub fn new(heaviest: B, served: B, deadlines: B, singles: Q) -> Self {
         Self {
             heaviest,
@@ -54,8 +52,6 @@ impl<B, Q> JobBoard<B, Q> {
         }
     }
 
-    /// Puts a job on the board, with `tag` in the order of service.
-    ///
     /// # Panics
     ///
     /// If it is on the board.
@@ -65,7 +61,6 @@ impl<B, Q> JobBoard<B, Q> {
         assert!(new, "job {} was put on the board twice", job.seq);
     }
 
-    /// Takes a job with `tag` off the board. Returns whether it was on.
     pub fn remove<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle, tag: usize) -> bool {
         let was_there = env.remove(&self.heaviest, &job);
         env.remove(&self.served, &job.served(tag));
@@ -83,7 +78,6 @@ impl<B, Q> JobBoard<B, Q> {
         env.remove(&self.served, &job.served(from));
     }
 
-    /// Returns the heaviest job, or the next one after `below`.
     pub fn heaviest<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -92,8 +86,7 @@ impl<B, Q> JobBoard<B, Q> {
         env.last(&self.heaviest, below.as_ref())
     }
 
-    /// Returns the least served job, or the next one after `below`. The key's cost is not the
-    /// job's; see [`JobHandle::tag`].
+    /// The key's cost is not the job's; see [`JobHandle::tag`].
     pub fn least_served<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -128,7 +121,7 @@ impl<B, Q> JobBoard<B, Q> {
         env.remove(&self.deadlines, &job.due(deadline_ns))
     }
 
-    /// Returns the earliest deadline and its key. The key's cost is not the job's.
+    /// The key's cost is not the job's.
     pub(crate) fn first_deadline<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -145,12 +138,10 @@ impl<B, Q> JobBoard<B, Q> {
         env.pop(&self.singles)
     }
 
-    /// Returns the number of queued singles, closed jobs included.
     pub fn singles<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E) -> usize {
         env.len(&self.singles)
     }
 
-    /// Returns the queue of singles.
     pub fn singles_queue(&self) -> &Q {
         &self.singles
     }

@@ -15,9 +15,8 @@ pub(crate) enum Published {
     Stopping,
 }
 
-/// Has up to `lookers` more workers look; the job's keys are on the board. A job that grows is
-/// never [`Published::Stopping`]: a wake may come under a lock that its tasks' drop takes, and a
-/// shutdown finds the job in the table.
+/// The job's keys are on the board. A job that grows is never [`Published::Stopping`]: a wake may
+/// come under a lock that its tasks' drop takes, and a shutdown finds the job in the table.
 pub(crate) fn publish<E: PipelinePorts>(env: &E, state: &StateOf<E>, lookers: usize) -> Published {
     let shared = env.shared();
     // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs
@@ -41,7 +40,6 @@ pub(crate) fn publish<E: PipelinePorts>(env: &E, state: &StateOf<E>, lookers: us
     Published::Open
 }
 
-/// Checks for a shutdown after a job without claimable slots entered the table.
 pub(crate) fn meet_shutdown<E: PipelinePorts>(env: &E) -> Published {
     // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `stop`. The side that
     // comes second sees the other's write.
@@ -53,8 +51,8 @@ pub(crate) fn meet_shutdown<E: PipelinePorts>(env: &E) -> Published {
     }
 }
 
-/// Has up to `wanted` more workers look, after a publication and a sequentially consistent fence.
-/// Returns `false` if the workers are leaving.
+/// The caller has passed a sequentially consistent fence. Returns `false` if the workers are
+/// leaving.
 pub(crate) fn call_up<E: PipelinePorts>(env: &E, wanted: usize) -> bool {
     let looks = &env.shared().looks;
     let taken = looks.take_up(env, wanted);
@@ -72,8 +70,7 @@ pub(crate) fn tell<E: PipelinePorts>(env: &E, state: &StateOf<E>) {
     }
 }
 
-/// Step arm, after a sequentially consistent fence. Young work waits while every look is in
-/// progress, so a spare thread watches, and sleeps no longer than it must.
+/// Step arm, after a sequentially consistent fence.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
     if stand_ins.spares() == 0 {

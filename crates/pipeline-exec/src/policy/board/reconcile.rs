@@ -10,26 +10,25 @@ use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
-    /// It was submitted, and `slots` slots start with it.
+    /// `slots` slots start with the job.
     Submitted { slots: usize },
-    /// It was submitted as a single; `put_back` handles of other jobs went back into the queue
-    /// behind it.
+    /// A single; `put_back` handles of other jobs went back into the queue behind it.
     Queued { put_back: usize },
-    /// It was opened: it grows, and has no task yet.
+    /// The job grows, and has no task yet.
     Opened,
-    /// Slots were claimed: perhaps the last ones, or the first of a visit.
+    /// Perhaps the last slots, or the first of a visit.
     Claimed,
-    /// A visitor has left, and its time is charged.
+    /// The visitor's time is charged.
     Left,
-    /// Claimed slots were returned, in `pieces` ranges.
+    /// In `pieces` ranges.
     Returned { pieces: usize },
-    /// Stages have started, with `slots` slots.
+    /// With `slots` slots, over all stages that started.
     Started { slots: usize },
-    /// The rest is worth `workers` workers more than were invited.
+    /// More than were invited.
     WorthMore { workers: usize },
-    /// A task is ready, and `workers` more workers are wanted.
+    /// A task; `workers` more workers are wanted.
     Ready { workers: usize },
-    /// It was closed.
+    /// Closed to claims.
     Closed,
 }
 
@@ -78,8 +77,7 @@ pub(crate) fn reconcile<E: PipelinePorts>(
     }
 }
 
-/// Puts the keys of `job` where its claims want them, unless another party is the holder. Returns
-/// the workers wanted: `lookers`, or more if this party put the keys on for others.
+/// Returns `lookers`, or more if this party put the keys on the board for others.
 fn place_keys<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,

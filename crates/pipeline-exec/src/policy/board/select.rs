@@ -1,5 +1,4 @@
 //! Which job comes first, of those that a worker could go into: by weight, by service, by arrival.
-//! [Roles](crate::policy::worker::role) say which selection a worker tries first.
 
 use std::sync::Arc;
 
@@ -7,8 +6,6 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::ports::{BodyOf, PipelinePorts};
 
-/// Returns the heaviest job that a worker could go into; of equally heavy ones, the first
-/// submitted.
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     heaviest_open(env, |_| true)
 }
@@ -36,7 +33,6 @@ pub(crate) fn is_old<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
     body.state.service(env) >= env.shared().young_tag()
 }
 
-/// Returns the first submitted young job that a worker could go into.
 pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served(env, None);
@@ -59,8 +55,6 @@ pub(crate) fn select_still_young<E: PipelinePorts>(env: &E) -> Found<E> {
     None
 }
 
-/// Returns the old job with the least service that a worker could go into; of equals, the first
-/// submitted.
 pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served_from(env, shared.young_tag());
@@ -109,7 +103,7 @@ pub(crate) fn young_waits<E: PipelinePorts>(env: &E) -> bool {
         })
 }
 
-/// Takes the first single that has not ended. Another party may still close it.
+/// Another party may still close the job.
 pub(crate) fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
     while let Some(job) = env.shared().board.pop_single(env) {
         if let Some(body) = find(env, job) {

@@ -26,12 +26,9 @@ pub const STAY_QUANTA: u64 = 4;
 /// Quanta that every worker must spend in its slot or turn before a spare thread stands in.
 pub const STAND_IN_QUANTA: u64 = 2;
 
-/// Settings of a pipeline executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelineConfig {
-    /// Number of workers in the main role.
     pub main: usize,
-    /// Number of workers in the reserve role.
     pub reserve: usize,
     /// Time in a young job between looks at the board.
     pub quantum: Duration,
@@ -39,7 +36,6 @@ pub struct PipelineConfig {
     pub capacity: usize,
 }
 
-/// The board, the table, and their words.
 #[derive(Debug)]
 pub struct PipelineShared<W, B, Q, T> {
     pub(crate) config: PipelineConfig,
@@ -53,16 +49,13 @@ pub struct PipelineShared<W, B, Q, T> {
     pub(crate) stand_ins: StandIns<W>,
     service_floor: CachePadded<W>,
     stopping: CachePadded<W>,
-    /// Number of jobs in, or entering, the order of deadlines.
     deadlines: CachePadded<W>,
-    /// Number of a single worker's turns, with allowance left and without.
     turns: [W; 2],
     young_arrivals: CachePadded<W>,
 }
 
 impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
-    /// Makes the state of an executor, on an empty board and an empty table of at least
-    /// `config.capacity` places.
+    /// `board` and `jobs` are empty; `jobs` has at least `config.capacity` places.
     ///
     /// # Panics
     ///
@@ -114,7 +107,6 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         self
     }
 
-    /// Number of spare threads.
     pub fn spares(&self) -> usize {
         self.stand_ins.spares()
     }
@@ -123,37 +115,30 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         spare_number(self.workers(), spare)
     }
 
-    /// Nanoseconds that every worker must spend in one turn before a spare thread stands in.
     pub fn stand_in_ns(&self) -> u64 {
         self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
     }
 
-    /// Returns whether spare thread `spare` was told to watch and has not parked since.
     pub fn spare_is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
         self.stand_ins.is_awake(mem, spare)
     }
 
-    /// The settings.
     pub fn config(&self) -> &PipelineConfig {
         &self.config
     }
 
-    /// The board.
     pub fn board(&self) -> &JobBoard<B, Q> {
         &self.board
     }
 
-    /// The table of bodies.
     pub fn jobs(&self) -> &T {
         &self.jobs
     }
 
-    /// The gate, which counts jobs in flight.
     pub fn admission(&self) -> &RunState<W> {
         &self.admission
     }
 
-    /// The number of looks in progress.
     pub fn looks(&self) -> &Looks<W> {
         &self.looks
     }
@@ -166,31 +151,27 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         nanos(self.config.quantum)
     }
 
-    /// Nanoseconds of an old job's visit while no young job waits.
     pub fn stay_ns(&self) -> u64 {
         self.quantum_ns().saturating_mul(STAY_QUANTA)
     }
 
-    /// Microseconds of service below which a job is young.
     pub fn young_tag(&self) -> usize {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Counts an arrival, published before a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
     }
 
-    /// Returns a snapshot of the number of arrivals in young jobs, wrapping around.
+    /// The count wraps around.
     pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that
         // reads of an arrival finds the job, unless other workers have claimed everything.
         mem.load(&self.young_arrivals, Ordering::Acquire)
     }
 
-    /// Returns whether `worker` has used up its allowance for young jobs. Then it prefers old jobs,
-    /// and does not leave one for a young one.
+    /// Then the worker prefers old jobs, and does not leave one for a young one.
     pub fn is_allowance_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         self.allowances.is_used_up(mem, worker)
     }

@@ -10,14 +10,10 @@ const TELLS: usize = 1;
 
 #[derive(Debug)]
 pub(crate) struct StandIns<W> {
-    /// Nanoseconds, plus one, at which each worker, then each spare thread, began its slot or turn;
-    /// 0: in no job.
+    /// By worker, then spare thread, in nanoseconds plus one; 0: in no job.
     since: Box<[CachePadded<W>]>,
-    /// 1 from the order to watch until the park.
     awake: Box<[CachePadded<W>]>,
-    /// Number, plus two, of the watcher; or [`TELLS`]; or 0.
     watched: CachePadded<W>,
-    /// Nanoseconds until which the watcher sleeps.
     looks_at: CachePadded<W>,
     workers: usize,
 }
@@ -38,7 +34,6 @@ impl<W> StandIns<W> {
         self.awake.len()
     }
 
-    /// Notes the beginning of a slot or turn.
     #[inline]
     pub(crate) fn begins<M: Memory<Word = W>>(&self, mem: &M, worker: usize, now_ns: u64) {
         let now = usize::try_from(now_ns).unwrap_or(usize::MAX).saturating_add(1);
@@ -69,7 +64,7 @@ impl<W> StandIns<W> {
         mem.load(&self.awake[spare], Ordering::Acquire) != 0
     }
 
-    /// Step rest: the thread parks next.
+    /// Step rest.
     pub(crate) fn sleeps<M: Memory<Word = W>>(&self, mem: &M, spare: usize) {
         // Ordering: Relaxed. The fence behind it orders it. A store would do, but loom may order it
         // either way with a read-modify-write that did not read it.
@@ -81,8 +76,8 @@ impl<W> StandIns<W> {
         mem.load(&self.watched, Ordering::Relaxed).checked_sub(TELLS + 1)
     }
 
-    /// Steps watch and arm: `spare` watches; with `None` the caller tells a thread. Returns `false`
-    /// if a thread watches already.
+    /// Steps watch and arm; with `None` the caller tells a thread. Returns `false` if a thread
+    /// watches already.
     pub(crate) fn take_watch<M: Memory<Word = W>>(&self, mem: &M, spare: Option<usize>) -> bool {
         let value = spare.map_or(TELLS, |spare| TELLS + 1 + spare);
         // Ordering: Relaxed, both. One word decides; the caller's fence orders it, edge
@@ -98,8 +93,7 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// Step tell: makes a parked spare thread the watcher. The caller has the watch, and wakes the
-    /// thread.
+    /// Step tell. The caller has the watch, and wakes the thread.
     pub(crate) fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         (0..self.spares()).find(|&spare| {
             // A thread that wakes by itself may watch and rest again before it is woken. It is
@@ -142,8 +136,7 @@ impl<W> StandIns<W> {
         })
     }
 
-    /// Returns the latest beginning of a slot or turn in nanoseconds; `None` if a worker is in no
-    /// job.
+    /// `None` if a worker is in no job.
     pub(crate) fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
         let mut latest = 0;
         for (party, word) in self.since.iter().enumerate() {

@@ -1,5 +1,4 @@
 #![doc = include_str!("grow/README.md")]
-//! This file holds the callers' steps; `policy::board::growing` holds those of workers and endings.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -12,8 +11,7 @@ use crate::policy::job::tasks::Tasks;
 use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 use crate::task::Task;
 
-/// Adds a task to `job`, claimable at once, and returns its number. `waker` makes a waker that
-/// calls [`wake`] with that number.
+/// Returns the task's number. `waker` makes a waker that calls [`wake`] with that number.
 ///
 /// # Errors
 ///
@@ -31,8 +29,7 @@ pub fn spawn<E: PipelinePorts>(
     Ok(task)
 }
 
-/// Wakes task number `task` of `job`: a parked task becomes claimable now, a running one after its
-/// turn. A task that is ready or over is not affected.
+/// A parked task becomes claimable now, a running one after its turn.
 pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.wake(task));
     env.observe(PipelineEvent::Inner(InnerEvent::TaskWoken { job, task }));
@@ -41,8 +38,7 @@ pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, 
     }
 }
 
-/// Makes a worker drop task number `task` of `job` instead of running another turn. A task that is
-/// over is not affected.
+/// A worker drops the task instead of running another turn.
 pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.cancel(task));
     env.observe(PipelineEvent::Inner(InnerEvent::TaskCancelled { job, task }));
@@ -51,8 +47,7 @@ pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     }
 }
 
-/// Notes, once, that the handle through which outside tasks come is dropped. The job ends with its
-/// last task, or now if it has none.
+/// The job ends with its last task, or now if it has none.
 pub fn leave<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
     if !change(env, state, Tasks::leave) {
         return;
@@ -63,7 +58,6 @@ pub fn leave<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle)
     }
 }
 
-/// Step say, with one more worker wanted.
 fn say<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
     state.claims.give_back(env, 1);
     changed(env, state, job, Change::Ready { workers: 1 });

@@ -1,5 +1,4 @@
 #![doc = include_str!("lend/README.md")]
-//! This file holds the helper's steps.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -14,9 +13,7 @@ use crate::policy::worker::stay::Visitor;
 use crate::policy::worker::visit::visit;
 use crate::step_cx::Role;
 
-/// Runs slots of `job`, and of no other, on the caller's thread until the job has ended. While none
-/// can be claimed, `sleep` blocks until `waker` is woken after its last return; it may return
-/// spuriously. One thread at a time runs slots of a job like this; another helper only waits.
+/// `sleep` blocks until `waker` is woken after its last return, and may return spuriously.
 pub fn lend<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -46,7 +43,7 @@ pub fn lend<E: PipelinePorts>(
 enum Went {
     Claimed,
     Nothing,
-    /// This thread only waits for the end: it has no number, or the job is ending.
+    /// The thread has no number, or the job is ending.
     Gone,
 }
 

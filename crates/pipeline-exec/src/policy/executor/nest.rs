@@ -48,12 +48,10 @@ use crate::policy::ports::{InnerEvent, NestAnswer, PipelineEvent, PipelinePorts,
 use crate::report::JobEnd;
 use crate::step_cx::StepCx;
 
-/// Runs a job for the slot of `cx`. For drivers of the policy; users call [`StepCx::run`].
 pub fn nest(cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
     nested::run(cx, spec)
 }
 
-/// Runs a job for a slot of `outer`, as an environment's [`PipelinePorts::nest`].
 pub fn nest_in<E: PipelinePorts>(
     env: &E,
     outer: (&Arc<StateOf<E>>, JobHandle),

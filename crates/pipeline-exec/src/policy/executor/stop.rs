@@ -11,8 +11,7 @@ use crate::policy::job::handle::JobHandle;
 use crate::policy::job::ledger::CloseReason;
 use crate::policy::ports::{BodyOf, InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 
-/// Cancels a job: no further slot is claimed, and the ticket fires when the running ones have
-/// returned. A job that has ended is not affected.
+/// A job that has ended is not affected.
 pub fn cancel<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
     close(env, state, job, CloseReason::Cancelled);
 }
@@ -21,17 +20,15 @@ pub(crate) fn stop_if_late<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, j
     close_if_late(env, state, job, env.now_ns());
 }
 
-/// Closes the gate; the jobs inside go on. [`PipelinePorts::all_ended`] is called when the last one
-/// has ended, at once if there is none.
+/// The jobs inside go on. [`PipelinePorts::all_ended`] is called when the last one has ended.
 pub fn close_gate<E: PipelinePorts>(env: &E) {
     if env.shared().admission.close_gate(env) == Closed::Ended {
         env.all_ended();
     }
 }
 
-/// Shuts down: closes the gate and every job. Returns the jobs without a claimed slot. Other jobs
-/// end when their running slots return. A job that is being submitted is among those returned, or
-/// its submitter closes it.
+/// Closes the gate and every job. Returns the jobs without a claimed slot. A job that is being
+/// submitted is among those, or its submitter closes it.
 pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     let shared = env.shared();
     close_gate(env);

@@ -22,30 +22,21 @@ use crate::policy::job::state::JobState;
 use crate::policy::job::tasks::STAGE;
 use crate::policy::ports::{BodyOf, PipelineEvent, PipelinePorts};
 
-/// A job that was admitted.
 pub struct Admitted<W, P> {
-    /// The job's state.
     pub state: Arc<JobState<W, P>>,
-    /// The job's key.
     pub job: JobHandle,
 }
 
-/// A job that was not admitted. None of its slots was claimed.
+/// None of the job's slots was claimed.
 pub enum Refused<W, P> {
-    /// The gate is closed, for good.
     Closed(Box<JobBody<W, P>>),
-    /// As many jobs are in flight as the executor admits.
     Full(Box<JobBody<W, P>>),
     /// A shutdown came at the same time, and took the job off the board.
     Stopped(Arc<JobBody<W, P>>),
 }
 
-/// Submits a job. The ticket of an admitted job always fires. If `slots` of a first stage fails,
-/// the job is admitted and has failed.
-///
-/// # Errors
-///
-/// The job, if it was not admitted.
+/// The ticket of an admitted job always fires. If `slots` of a first stage fails, the job is
+/// admitted and has failed.
 pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<AdmittedOf<E>, RefusedOf<E>> {
     let shared = env.shared();
     match shared.admission.accept(env, 1) {
@@ -137,8 +128,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     Ok(Admitted { state, job })
 }
 
-/// Appends a single. If the queue has too many handles, takes two out, and returns how many of
-/// these were alive and went back.
+/// Returns how many other handles were taken out, alive, and put back.
 fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
     let shared = env.shared();
     shared.board.push_single(env, job);
@@ -179,10 +169,8 @@ fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Fai
     Ok(slots - done)
 }
 
-/// [`Admitted`] in environment `E`.
 pub type AdmittedOf<E> = Admitted<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
-/// [`Refused`] in environment `E`.
 pub type RefusedOf<E> = Refused<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
 impl<W, P> fmt::Debug for Admitted<W, P> {

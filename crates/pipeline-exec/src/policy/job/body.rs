@@ -21,7 +21,6 @@ use crate::output::JobOutput;
 use crate::spans::JobSpans;
 use crate::stage_graph::StageGraph;
 
-/// The table's entry of a job.
 pub struct JobBody<W, P> {
     pub(crate) table_name: Cow<'static, str>,
     terms: Option<Box<Terms>>,
@@ -32,15 +31,13 @@ pub struct JobBody<W, P> {
 }
 
 impl<W, P> JobBody<W, P> {
-    /// Makes a job to submit to an executor of `workers` workers. `word` makes its words; `ledger`
-    /// is an empty [`Ledger`](super::ledger::Ledger) in its place.
+    /// `ledger` is an empty [`Ledger`](super::ledger::Ledger) in its place.
     pub fn new(spec: JobSpec, workers: usize, ledger: P, mut word: impl FnMut(usize) -> W) -> Self {
         let claims = Claims::new(spec.stages.counts(), &mut word);
         Self::resume(spec, claims, false, workers, ledger, word)
     }
 
-    /// As `new`, for a job some of whose slots ran by hand. `begun` says that its first stages have
-    /// started.
+    /// `begun` says that the first stages were started by hand.
     pub(crate) fn resume(
         spec: JobSpec,
         claims: Claims<W>,
@@ -73,7 +70,6 @@ impl<W, P> JobBody<W, P> {
         (spec, state.claims, state.begun)
     }
 
-    /// The job as its user specified it.
     pub fn spec(&self) -> JobSpec {
         let state = &self.state;
         JobSpec {
@@ -86,12 +82,10 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// The job's stages.
     pub fn stages(&self) -> &StageGraph {
         &self.stages
     }
 
-    /// The job's state.
     pub fn state(&self) -> &Arc<JobState<W, P>> {
         &self.state
     }

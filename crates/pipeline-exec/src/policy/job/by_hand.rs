@@ -1,7 +1,7 @@
 //! Inline execution: the slots of a job run one after another on the caller's thread.
 //!
-//! [`Job::get_next`](crate::Job::get_next) uses it, and nested jobs for which the executor has no
-//! room ([`nest`](mod@crate::policy::executor::nest)).
+//! For [`Job::get_next`](crate::Job::get_next), and for [nested
+//! jobs](mod@crate::policy::executor::nest) without room.
 
 use std::time::Duration;
 
@@ -24,8 +24,7 @@ pub(crate) struct Work<'a> {
     pub(crate) output: Option<&'a JobOutput>,
 }
 
-/// Runs the next free slot, and what follows it; returns `None` if no slot can be claimed. A
-/// failure closes the job.
+/// Runs the next free slot, and what follows it. A failure closes the job.
 pub(crate) fn next<M: Memory>(
     mem: &M,
     claims: &Claims<M::Word>,
@@ -67,8 +66,7 @@ pub(crate) fn close<M: Memory>(mem: &M, claims: &Claims<M::Word>) {
     }
 }
 
-/// Runs a whole job in the slot of `outer`, until it ends, the outer job does, or its deadline
-/// passes.
+/// Runs a whole job, until it or the outer job ends, or its deadline passes.
 pub(crate) fn run<M: Memory>(
     mem: &M,
     word: impl FnMut(usize) -> M::Word,

@@ -50,7 +50,7 @@ pub(crate) fn finish(stage: &dyn Stage, number: usize, cx: &StepCx<'_>) -> Resul
     guarded(number, None, || stage.name().to_owned(), || stage.finish(cx))
 }
 
-/// Makes the output. A failure counts as one of stage number `stages`, behind the last.
+/// A failure counts as one of stage number `stages`, behind the last.
 pub(crate) fn output(output: &JobOutput, stages: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
     guarded(stages, None, || "output".to_owned(), || output.make(cx))
 }

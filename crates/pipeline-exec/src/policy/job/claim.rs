@@ -1,6 +1,4 @@
 #![doc = include_str!("claim/README.md")]
-//! [Visits](crate::policy::worker::visit) and [endings](crate::policy::board::ending) take the
-//! protocol's steps.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -13,22 +11,16 @@ const RUN: usize = 1 << SLOT_BITS;
 /// Bit of `next` in a closed job, and of a row that has a run.
 const TOP: usize = 1 << (usize::BITS - 1);
 
-/// Value of a row behind which no run starts.
 const SEALED: usize = usize::MAX;
 
-/// Largest number of slots of a stage.
 pub const SLOTS_MAX: usize = SLOT_MASK;
 
-/// Largest number of stages of a job.
 pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
 
-/// The words that count a job's claimed and finished slots.
 #[derive(Debug)]
 pub struct Claims<W> {
     next: W,
-    /// Number of unclaimed returned pieces.
     returned: W,
-    /// Number of started stages whose last finisher has not left.
     open: W,
     /// Inline, because most small jobs have one stage.
     first: Row<W>,
@@ -37,31 +29,24 @@ pub struct Claims<W> {
 
 #[derive(Debug)]
 struct Row<W> {
-    /// Stage and slots; 0: no run yet.
     run: W,
-    /// Number of slots not accounted for.
     left: W,
-    /// Number of unfinished stages before this one.
     pending: W,
     /// Recent nanoseconds per slot; 0: unknown.
     slot_ns: W,
 }
 
-/// Slots that were claimed together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The stage's number.
     pub stage: usize,
     /// Empty if the stage has no slots.
     pub slots: Range<usize>,
 }
 
-/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The caller accounts for each of these slots once, after it ran or was abandoned.
     Slots {
-        /// The claimed slots.
         piece: Piece,
         /// Whether the started stages have no other free slot. Then the caller reconciles the job
         /// before it runs these.
@@ -71,7 +56,6 @@ pub enum Claim {
     Returned,
     /// The started stages have no free slot.
     Exhausted,
-    /// The job is closed.
     Closed,
 }
 
@@ -79,14 +63,13 @@ pub enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "what is not accounted for keeps the job from ending"]
 pub struct Unclaimed {
-    /// Each started stage with its number of unclaimed slots.
     pub stages: Vec<(usize, usize)>,
     /// Whether no slot was ever claimed.
     pub untouched: bool,
 }
 
 impl<W> Claims<W> {
-    /// Makes the claims of a new job. `before` counts the stages before each stage.
+    /// `before` counts the stages before each stage.
     ///
     /// # Panics
     ///
@@ -162,8 +145,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Accounts for `slots` slots of `stage`. Returns whether the stage is over; then the caller is
-    /// its last finisher and sees all that its slots wrote.
+    /// Returns whether the caller is the last finisher of `stage`.
     pub fn account<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Release. Edge `slot/done`: pairs with the Acquire fence below, taken by the
         // last finisher. What these slots wrote comes before.
@@ -178,8 +160,7 @@ impl<W> Claims<W> {
         last
     }
 
-    /// Counts a finished stage before `stage`. Returns whether it was the last; then the caller
-    /// starts `stage` and sees what those stages wrote.
+    /// A stage before `stage` is finished. Returns whether the caller starts `stage`.
     pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
         // Ordering: Release. Edge `stage/pending`: pairs with the Acquire fence below. What this
         // stage's slots and its `finish` wrote comes before.
@@ -193,8 +174,7 @@ impl<W> Claims<W> {
         true
     }
 
-    /// Starts `stage`; returns `false` if the job is closed. The caller finished a stage before it
-    /// and calls [`finished`](Claims::finished) later.
+    /// Returns `false` if the job is closed.
     #[must_use]
     pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Relaxed. The caller's own stage is still counted, so the count does not reach
@@ -217,8 +197,7 @@ impl<W> Claims<W> {
         false
     }
 
-    /// Takes the last finisher out of its stage. Returns whether the job is over; then this caller
-    /// sees what all stages wrote.
+    /// Step through. Returns whether the caller ends the job.
     pub fn finished<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Release. Edge `job/open`: pairs with the Acquire fence below. What was written
         // in this stage comes before.
@@ -238,8 +217,7 @@ impl<W> Claims<W> {
         mem.fetch(&self.returned, Fetch::Add(pieces), Ordering::Release);
     }
 
-    /// Closes the job to claims. Returns the unclaimed slots, without returned pieces, to the one
-    /// caller that closed it.
+    /// Returns the unclaimed slots, without returned pieces, to the one caller that closed the job.
     pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
         // Ordering: Relaxed. The walk seals each row that looks empty; that exchange finds a run
         // that came first.
@@ -279,21 +257,19 @@ impl<W> Claims<W> {
         stages.iter().filter(|left| over(left)).count() > 0
     }
 
-    /// Returns whether a claim would succeed now.
     pub fn is_claimable<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
         !at.is_closed() && (self.claimable(mem, at).is_some() || self.pieces(mem) > 0)
     }
 
-    /// Returns whether the job is closed.
     pub fn is_closed<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Acquire. Edge `stop/close`: a worker that stops because a shutdown closed the
         // job goes into no other one.
         ClaimWord(mem.load(&self.next, Ordering::Acquire)).is_closed()
     }
 
-    /// Returns the stage and slot of the next claim, or the last stage and its slots.
+    /// Of the next claim; else the last stage and its slots.
     pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -303,7 +279,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Returns the unclaimed slots of started stages, without returned slots.
+    /// Without returned slots.
     pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -311,7 +287,6 @@ impl<W> Claims<W> {
         slots.saturating_sub(at.slot())
     }
 
-    /// Returns each started stage and its slots.
     pub fn started<'a, M: Memory<Word = W>>(
         &'a self,
         mem: &'a M,
@@ -319,7 +294,6 @@ impl<W> Claims<W> {
         self.runs(mem, 0).map(|run| (run.stage(), run.slots()))
     }
 
-    /// Returns the accounted and all slots of the started stages.
     pub fn progress<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         let each = self.runs(mem, 0).map(|run| {
             // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions. A party
@@ -332,13 +306,11 @@ impl<W> Claims<W> {
         })
     }
 
-    /// Returns the slots of a started `stage` not accounted for.
     pub fn left<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
         // Ordering: Relaxed. A statistic.
         mem.load(&self.at(stage).left, Ordering::Relaxed)
     }
 
-    /// Returns recent nanoseconds per slot; `None` before one has run.
     pub fn slot_ns<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> Option<u64> {
         // Ordering: Relaxed. An estimate, on which no result depends.
         match mem.load(&self.at(stage).slot_ns, Ordering::Relaxed) {
@@ -347,7 +319,6 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Moves the estimate of `stage` halfway to `slot_ns`.
     pub fn learn<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slot_ns: u64) {
         let slot_ns = slot_ns.max(1);
         let known = match self.slot_ns(mem, stage) {
@@ -359,7 +330,7 @@ impl<W> Claims<W> {
         mem.store(&self.at(stage).slot_ns, known, Ordering::Relaxed);
     }
 
-    /// Returns the estimated nanoseconds of all slots of the started stages.
+    /// An estimate for all slots of the started stages.
     pub fn worked_ns<M: Memory<Word = W>>(&self, mem: &M) -> u64 {
         let each = self.runs(mem, 0).map(|run| {
             let slot_ns = self.slot_ns(mem, run.stage()).unwrap_or(0);

@@ -8,8 +8,8 @@ use super::ledger::Failure;
 use crate::stage_graph::StageGraph;
 use crate::step_cx::StepCx;
 
-/// Finishes `stage` for its last finisher, and starts the stages that waited for it last; the
-/// caller then calls [`Claims::finished`]. `before_start` runs after each call into a stage.
+/// The caller is the last finisher, and calls [`Claims::finished`] afterwards. `before_start` runs
+/// after each call into a stage.
 pub(crate) fn finish<M: Memory>(
     mem: &M,
     claims: &Claims<M::Word>,

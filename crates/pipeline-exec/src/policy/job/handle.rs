@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// A job's key. The greatest is the heaviest; of equally heavy ones, the one submitted first.
+/// The greatest key is the heaviest; of equally heavy ones, the one submitted first.
 ///
 /// ```
 /// use pipeline_exec::policy::JobHandle;
@@ -14,7 +14,6 @@ use std::cmp::Ordering;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JobHandle {
-    /// Estimated work.
     pub cost: u64,
     /// Number in the order of submission, unique within an executor.
     pub seq: usize,
@@ -38,7 +37,7 @@ impl PartialOrd for JobHandle {
 }
 
 impl JobHandle {
-    /// Returns the key in the order of service, where the greatest has the lowest `tag`.
+    /// In the order of service, the greatest key has the lowest `tag`.
     pub(crate) fn served(self, tag: usize) -> Self {
         Self {
             cost: u64::MAX - tag as u64,
@@ -46,7 +45,7 @@ impl JobHandle {
         }
     }
 
-    /// Returns the key in the order of deadlines, where the greatest is due first.
+    /// In the order of deadlines, the greatest key is due first.
     pub(crate) fn due(self, deadline_ns: u64) -> Self {
         Self {
             cost: u64::MAX - deadline_ns,
@@ -54,13 +53,12 @@ impl JobHandle {
         }
     }
 
-    /// Returns the tag of a key in the order of service.
     #[must_use]
     pub fn tag(self) -> usize {
         (u64::MAX - self.cost) as usize
     }
 
-    /// Returns the bound before every key of the order of service whose tag is at least `tag`.
+    /// The bound before every key whose tag is at least `tag`.
     pub(crate) fn before_tag(tag: usize) -> Option<Self> {
         let cost = u64::MAX - tag.checked_sub(1)? as u64;
         Some(Self {
@@ -70,7 +68,7 @@ impl JobHandle {
         })
     }
 
-    /// Returns whether this is a bound at which a search began, not a job's key.
+    /// A bound is where a search began, and no job's key.
     #[must_use]
     pub fn is_bound(self) -> bool {
         self.seq == usize::MAX

@@ -17,7 +17,6 @@ pub(crate) struct Ran {
     pub(crate) run_ns: u64,
 }
 
-/// The part of a job's state that is under a lock.
 #[derive(Debug, Default)]
 pub struct Ledger {
     started_ns: Option<u64>,
@@ -26,7 +25,7 @@ pub struct Ledger {
     returned: Returned,
     end: End,
     waker: Option<Waker>,
-    /// Wakers of helpers that found nothing to claim.
+    /// Wakers of sleeping helpers.
     sleepers: Vec<Waker>,
     tasks: Option<Box<Tasks>>,
 }
@@ -34,17 +33,12 @@ pub struct Ledger {
 /// Why a job was closed before its last slot ran. The first reason counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
-    /// A slot, `slots` or `finish` failed.
     Failed,
-    /// A caller cancelled it.
     Cancelled,
-    /// Its deadline has passed.
     DeadlineExceeded,
-    /// The executor is shut down.
     Stopped,
 }
 
-/// A failure of a slot, or of a stage's `slots` or `finish`.
 pub struct Failure {
     pub(crate) stage: usize,
     pub(crate) slot: Option<usize>,
@@ -104,7 +98,6 @@ impl Ledger {
         self.tasks.as_mut().expect("only a job that grows has tasks")
     }
 
-    /// Returns how far the job has come.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         match &self.end {
@@ -116,8 +109,8 @@ impl Ledger {
         }
     }
 
-    /// Takes the end out. Without one, swaps `waker` with the registered one: the caller clones and
-    /// drops wakers outside the lock, because that runs foreign code.
+    /// Takes the end out. Before the end, swaps `waker` with the registered one, which the caller
+    /// drops outside the lock.
     pub(crate) fn poll(&mut self, waker: &mut Option<Waker>) -> Option<Told> {
         match std::mem::take(&mut self.end) {
             End::Pending => {
@@ -141,7 +134,7 @@ impl Ledger {
         first
     }
 
-    /// Returns whether `reason` counts: the job has not ended, and no other reason came first.
+    /// Returns whether `reason` counts.
     pub(crate) fn close(&mut self, reason: CloseReason) -> bool {
         matches!(self.end, End::Pending) && *self.closed.get_or_insert(reason) == reason
     }
@@ -157,7 +150,7 @@ impl Ledger {
         }
     }
 
-    /// Keeps the pieces, or returns them if the job is closed: the caller then accounts for them.
+    /// Returns the pieces if the job is closed; the caller then accounts for them.
     pub(crate) fn give_back(&mut self, pieces: Vec<Piece>) -> Result<(), Vec<Piece>> {
         match &mut self.returned {
             Returned::Taken(kept) => {
@@ -176,7 +169,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the pieces not taken: the closer accounts for them.
+    /// The closer accounts for the returned pieces.
     pub(crate) fn refuse_returned(&mut self) -> VecDeque<Piece> {
         match std::mem::replace(&mut self.returned, Returned::Refused) {
             Returned::Taken(kept) => kept,
@@ -210,7 +203,7 @@ impl Ledger {
         (self.waker.take(), self.take_sleepers())
     }
 
-    /// Registers a helper that is about to sleep. Returns whether the job has ended.
+    /// Returns whether the job has ended.
     pub(crate) fn await_news(&mut self, waker: &Waker) -> bool {
         if !matches!(self.end, End::Pending) {
             return true;

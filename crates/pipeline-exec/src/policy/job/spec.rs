@@ -9,21 +9,15 @@ use crate::job_id::JobId;
 use crate::output::JobOutput;
 use crate::stage_graph::StageGraph;
 
-/// A job as its user specifies it.
 #[derive(Clone)]
 pub struct JobSpec {
-    /// The job's subject, for people.
     pub table_name: Cow<'static, str>,
-    /// The job's name, for people and logs.
     pub id: JobId,
-    /// Estimated work, if it is known. See [`JobBuilder::cost`](crate::JobBuilder::cost).
+    /// See [`JobBuilder::cost`](crate::JobBuilder::cost).
     pub cost: Option<u64>,
-    /// The job's options; `None` means the defaults. Boxed to keep the many jobs without options
-    /// small.
+    /// `None` means the defaults. Boxed to keep the many jobs without options small.
     pub terms: Option<Box<Terms>>,
-    /// The job's stages, at least one.
     pub stages: StageGraph,
-    /// The closure that makes the output when the last stage is over.
     pub output: Option<Arc<JobOutput>>,
 }
 
@@ -57,7 +51,6 @@ impl Terms {
 }
 
 impl JobSpec {
-    /// Makes a job with default options, without a stated cost and without an output.
     #[must_use]
     pub fn new(table_name: impl Into<Cow<'static, str>>, id: JobId, stages: StageGraph) -> Self {
         Self {
@@ -70,13 +63,12 @@ impl JobSpec {
         }
     }
 
-    /// Makes a job that grows: its tasks are [spawned](crate::policy::grow::spawn) while it runs.
+    /// Tasks are [spawned](crate::policy::grow::spawn) while the job runs.
     #[must_use]
     pub fn of_tasks(table_name: impl Into<Cow<'static, str>>, id: JobId) -> Self {
         Self::new(table_name, id, StageGraph::of_tasks())
     }
 
-    /// The job's options.
     #[must_use]
     pub fn terms(&self) -> Terms {
         self.terms.as_deref().copied().unwrap_or_default()

@@ -66,7 +66,7 @@ impl<W> Standing<W> {
         mem.fetch(&self.word, Fetch::And(!DIRTY), Ordering::Acquire) & ON != 0
     }
 
-    /// Step leave, with keys that were `on` and are as `now` says. Returns `false` if another round
+    /// Step leave. The keys were `on` and are as `now` says. Returns `false` if another round
     /// follows.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M, on: bool, now: bool) -> bool {
         let place = |on: bool| if on { ON } else { 0 };
@@ -87,19 +87,17 @@ impl<W> Standing<W> {
 }
 
 impl<W> Standing<W> {
-    /// Only the holder calls it.
     pub(crate) fn tagged<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. The holders' own word, handed over with the word beside it.
         mem.load(&self.tag, Ordering::Relaxed)
     }
 
-    /// Only the holder calls it.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, tag: usize) {
         // Ordering: Relaxed. As above.
         mem.store(&self.tag, tag, Ordering::Relaxed);
     }
 
-    /// Calls `rekey` with the old tag if `tag` differs. Only the holder calls it.
+    /// Calls `rekey` with the old tag if `tag` differs.
     pub(crate) fn retag<M: Memory<Word = W>>(&self, mem: &M, tag: usize, rekey: impl FnOnce(usize)) {
         let from = self.tagged(mem);
         if from != tag {

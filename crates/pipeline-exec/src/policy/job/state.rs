@@ -19,7 +19,6 @@ use crate::job_id::JobId;
 use crate::policy::guard::quietly_drop;
 use crate::report::{JobEnd, JobReport};
 
-/// A job's state, which outlives its body.
 pub struct JobState<W, P> {
     pub(crate) claims: Claims<W>,
     pub(crate) standing: Standing<W>,
@@ -31,7 +30,7 @@ pub struct JobState<W, P> {
     lent: W,
     workers_max: usize,
     weight: Class,
-    /// Counts by worker, helper, spare thread. A one-slot job uses `solo`.
+    /// By worker, helper, spare thread. Empty for a one-slot job, which uses `solo`.
     slots_per_worker: Box<[W]>,
     /// Number, plus one, of the worker.
     solo: W,
@@ -39,7 +38,6 @@ pub struct JobState<W, P> {
     /// Whether the first stages were started by hand.
     pub(crate) begun: bool,
     pub(crate) grows: bool,
-    /// Number of workers invited since stages last started.
     invited: W,
     cost: Cost,
     seq: usize,
@@ -103,7 +101,7 @@ impl<W, P> JobState<W, P> {
         self.outer = Some(outer);
     }
 
-    /// Takes the end out. Before the end, it keeps `waker` to wake it then.
+    /// Before the end, keeps `waker` to wake it then.
     ///
     /// # Panics
     ///
@@ -132,8 +130,6 @@ impl<W, P> JobState<W, P> {
         })
     }
 
-    /// Returns the accounted and all slots of the started stages; for a job that grows, tasks over
-    /// and spawned.
     pub fn progress<E>(&self, env: &E) -> (usize, usize)
     where
         E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
@@ -145,17 +141,14 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Returns the words of the slots.
     pub fn claims(&self) -> &Claims<W> {
         &self.claims
     }
 
-    /// Returns the ledger's place.
     pub fn ledger(&self) -> &P {
         &self.ledger
     }
 
-    /// Returns the estimated work of the job's key.
     pub fn cost(&self) -> u64 {
         match self.cost {
             Cost::Stated(units) | Cost::Slots(units) => units,
@@ -166,7 +159,6 @@ impl<W, P> JobState<W, P> {
         self.cost
     }
 
-    /// Returns the job's name.
     pub fn id(&self) -> &JobId {
         &self.id
     }
@@ -178,27 +170,23 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Returns the job's class.
     pub fn class(&self) -> Class {
         self.weight
     }
 
-    /// Returns the submission time, in nanoseconds of the executor's clock.
     pub fn submitted_ns(&self) -> u64 {
         self.submitted_ns
     }
 
-    /// Returns whether tasks join the running job.
     pub fn grows(&self) -> bool {
         self.grows
     }
 
-    /// Number in the order of submission.
     pub fn seq(&self) -> usize {
         self.seq
     }
 
-    /// Returns the service so far, in weighted microseconds, as a snapshot.
+    /// In weighted microseconds.
     pub fn service<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A statistic, and a hint for the choice of a job.
         mem.load(&self.service, Ordering::Relaxed)
@@ -225,7 +213,6 @@ impl<W, P> JobState<W, P> {
         workers
     }
 
-    /// Raises the invited workers to `workers`. Returns the increase.
     pub(crate) fn invites<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
         // Ordering: Relaxed. As above.
         let invited = mem.load(&self.invited, Ordering::Relaxed);
@@ -245,14 +232,12 @@ impl<W, P> JobState<W, P> {
         self.workers_max != usize::MAX
     }
 
-    /// Returns whether a worker could enter and claim.
     pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Where a wake depends on it, the fence of the look orders it.
         (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
             && self.claims.is_claimable(mem)
     }
 
-    /// Returns whether an outer job is closed or late.
     pub(crate) fn is_orphaned<M: Memory<Word = W>>(&self, mem: &M, now_ns: impl Fn() -> u64) -> bool {
         let outers = iter::successors(self.outer.as_deref(), |outer| outer.outer.as_deref());
         let is_over = |outer: &Self| {
@@ -261,8 +246,7 @@ impl<W, P> JobState<W, P> {
         outers.into_iter().any(is_over)
     }
 
-    /// Returns the reason of a shutdown. A nested job is cancelled, because it is part of a running
-    /// slot.
+    /// A shutdown cancels a nested job, because it is part of a running slot.
     pub(crate) fn stop_reason(&self) -> CloseReason {
         match self.outer {
             None => CloseReason::Stopped,
@@ -270,7 +254,7 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Counts a worker in. Returns `false` at the limit of workers.
+    /// Returns `false` at the limit of workers.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         if !self.is_limited() {
             // Ordering: Relaxed. It affects the job's place; the party that reconciles the job
@@ -290,8 +274,7 @@ impl<W, P> JobState<W, P> {
         false
     }
 
-    /// Counts a worker out. It then looks at the board, because a party that found the job full
-    /// relies on it.
+    /// The worker then looks at the board: a party that found the job full relies on it.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The fences of both looks order it for a party that found the job full.
         mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);

@@ -21,8 +21,6 @@
 //! | ready, its number is in the queue | the task | yes |
 //! | running | – | no |
 //! | running, and woken meanwhile | – | yes |
-//!
-//! The job is over when it takes no more tasks and has none.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -44,7 +42,6 @@ pub(crate) struct Tasks {
     entries: BTreeMap<usize, Entry>,
     queue: VecDeque<usize>,
     passes: usize,
-    /// Number of spawned tasks.
     spawned: usize,
     open: bool,
     closed: bool,
@@ -85,7 +82,6 @@ impl Tasks {
         }
     }
 
-    /// Adds a task. Returns its number, or the task if the job is closed or over.
     pub(crate) fn spawn(
         &mut self,
         task: Box<dyn Task>,
@@ -132,8 +128,7 @@ impl Tasks {
         !runs
     }
 
-    /// Has the task dropped at its next turn, or after the running one. Returns what
-    /// [`wake`](Self::wake) does.
+    /// Returns what [`wake`](Self::wake) does.
     pub(crate) fn cancel(&mut self, number: usize) -> bool {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.cancelled = true;
@@ -141,8 +136,7 @@ impl Tasks {
         self.wake(number)
     }
 
-    /// Takes the longest ready task, or a near one that `worker` ran last, because that core's
-    /// caches have its memory. At most [`PASSES_MAX`] takes in a row pass over the head.
+    /// Prefers a near task that `worker` ran last, because that core's caches have its memory.
     pub(crate) fn take(&mut self, worker: usize) -> Option<Taken> {
         let own = |number: &usize| {
             let entry = self.entries.get(number);
@@ -165,8 +159,8 @@ impl Tasks {
         })
     }
 
-    /// Returns whether the task is ready; then the caller makes it claimable. A task without a
-    /// further turn comes back; the caller drops it and calls [`finish`](Self::finish).
+    /// Returns as [`wake`](Self::wake). A task without a further turn comes back; the caller drops
+    /// it and calls [`finish`](Self::finish).
     pub(crate) fn put_back(&mut self, number: usize, paused: Paused, turn: Turn) -> Result<bool, Paused> {
         let Some(entry) = self.entries.get_mut(&number) else {
             return Err(paused);
@@ -182,7 +176,7 @@ impl Tasks {
         Ok(entry.ready)
     }
 
-    /// Forgets dropped tasks. Returns whether the caller ends the job.
+    /// Returns whether the caller ends the job.
     pub(crate) fn finish(&mut self, numbers: impl IntoIterator<Item = usize>) -> bool {
         for number in numbers {
             self.entries.remove(&number);
@@ -190,7 +184,6 @@ impl Tasks {
         self.is_over()
     }
 
-    /// Notes the handle's drop. Returns whether the caller ends the job.
     pub(crate) fn leave(&mut self) -> bool {
         self.open = false;
         self.is_over()

@@ -1,5 +1,4 @@
 #![doc = include_str!("look/README.md")]
-//! This file holds the protocol's steps.
 
 use super::role::{role_of, visit_as_main, visit_as_reserve};
 use crate::policy::board::ending::close_late;
@@ -7,17 +6,16 @@ use crate::policy::board::select::has_work;
 use crate::policy::ports::PipelinePorts;
 use crate::step_cx::Role;
 
-/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookEnd {
-    /// The look goes to the back of the executor's queue, because there is more to do.
+    /// There is more to do: the look goes to the back of the executor's queue.
     Again,
-    /// The look is over. The party that publishes work next hands over another.
+    /// The party that publishes work next hands over another look.
     Over,
 }
 
-/// Runs one look on `worker`: visits jobs until a quantum is over or nothing is left. The last
-/// visit, in an old job, may last longer.
+/// Visits jobs until a quantum is over or nothing is left. The last visit, in an old job, may last
+/// longer.
 pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     let shared = env.shared();
     let mut now_ns = env.now_ns();

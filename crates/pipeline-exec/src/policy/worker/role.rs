@@ -10,9 +10,7 @@
 //! first and stays to the end of its look's quantum. So no job starves.
 //!
 //! [`Class::Batch`](crate::policy::Class) jobs, and jobs expected to take over eight quanta
-//! ([`need`](crate::policy::board::need)), are old at once. Singles alternate with the board's
-//! young jobs. Each order covers every job with an unclaimed slot, so no worker sleeps while one
-//! exists.
+//! ([`need`](crate::policy::board::need)), are old at once.
 
 use std::cell::Cell;
 
@@ -32,17 +30,15 @@ use crate::step_cx::Role;
 const TURNS: usize = 20;
 const RESERVE_TURNS: usize = 3;
 
-/// Runs one visit in the main role. Returns `false` if it found nothing to claim.
+/// Runs one visit. Returns `false` if it found nothing to claim.
 pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
     visit_as_main(env, worker, env.now_ns(), until_ns).is_some()
 }
 
-/// Runs one visit in the reserve role. Returns `false` if it found nothing to claim.
 pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
     visit_as_reserve(env, worker, env.now_ns(), until_ns).is_some()
 }
 
-/// Returns the visit's end, or `None` if it found nothing to claim.
 pub(crate) fn visit_as_main<E: PipelinePorts>(
     env: &E,
     worker: usize,
@@ -128,7 +124,6 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
         })
     }
 
-    /// Takes the board's young jobs and singles in turn.
     pub(crate) fn take_young(&self) -> Option<u64> {
         let single_first = self
             .env

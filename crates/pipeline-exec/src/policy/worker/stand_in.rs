@@ -1,5 +1,4 @@
 #![doc = include_str!("stand_in/README.md")]
-//! This file holds the protocol's steps.
 
 use std::sync::atomic::Ordering;
 
@@ -16,11 +15,9 @@ enum Next {
     Nothing,
 }
 
-/// Runs spare thread number `spare` until the executor ends.
-///
 /// `sleep` blocks until the given time; given none, until the thread [is
-/// awake](PipelinePorts::wake_spare). It returns early when the thread is woken, and may return
-/// spuriously. It returns `false` when the executor ends.
+/// awake](PipelinePorts::wake_spare). It may return early, and returns `false` when the executor
+/// ends.
 pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(Option<u64>) -> bool) {
     while sleep(None) {
         if env.shared().stand_ins.is_awake(env, spare) && !stay_awake(env, spare, &mut sleep) {
@@ -29,7 +26,7 @@ pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(
     }
 }
 
-/// Runs from step tell to step rest. Returns `false` when the executor ends.
+/// Returns `false` when the executor ends.
 fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Option<u64>) -> bool) -> bool {
     let stand_ins = &env.shared().stand_ins;
     let mut watches = true;

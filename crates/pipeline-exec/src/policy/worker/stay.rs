@@ -21,13 +21,11 @@ pub const CLAIM_NS: u64 = 1_000_000;
 pub(crate) struct Visitor {
     pub(crate) worker: usize,
     pub(crate) role: Role,
-    /// When it looked at the board, which is when its visit begins.
     pub(crate) now_ns: u64,
     pub(crate) until_ns: u64,
     /// A later count of arrivals makes it leave early; `None` if it stays.
     pub(crate) gives_way: Option<usize>,
     pub(crate) pays: Pays,
-    /// Whether the job comes from the queue of singles, so it has no keys on the board.
     pub(crate) single: bool,
 }
 
@@ -37,10 +35,9 @@ pub(crate) struct Stay<'a, E: PipelinePorts> {
     pub(crate) body: &'a Arc<BodyOf<E>>,
     pub(crate) state: &'a Arc<StateOf<E>>,
     pub(crate) visitor: Visitor,
-    /// Number of arrivals that the worker has checked; `None` if it gives way to none.
     arrivals: Cell<Option<usize>>,
     gives_way: Cell<bool>,
-    /// Nanoseconds that the running slot or turn asks to be charged for.
+    /// What the running slot or turn asks to be charged for.
     told_ns: Cell<Option<u64>>,
     /// Nanoseconds not to be charged; `None` if no slot or turn has set its charge.
     uncharged_ns: Cell<Option<u64>>,
@@ -65,7 +62,7 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         now_ns >= self.visitor.until_ns || self.gives_way()
     }
 
-    /// Stays `true` once it is: a slot that was told to yield does so to some effect.
+    /// Stays `true`, so a slot that was told to yield does so to some effect.
     fn gives_way(&self) -> bool {
         if self.gives_way.get() {
             return true;
@@ -93,8 +90,8 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         fits.min(left / (2 * workers))
     }
 
-    /// Ends a slot or turn. A late job is closed before the slot is accounted for, because a slot
-    /// that was told to stop may have left its work undone.
+    /// Closes a late job before the slot is accounted for: a slot that was told to stop may have
+    /// left its work undone.
     #[inline]
     pub(crate) fn boundary(&self, began_ns: u64, now_ns: u64) {
         let stand_ins = &self.env.shared().stand_ins;
@@ -130,8 +127,7 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         }
     }
 
-    /// Step orphan of [`nest`](mod@crate::policy::executor::nest). Returns whether the job was
-    /// closed.
+    /// Step orphan of [`nest`](mod@crate::policy::executor::nest).
     #[inline]
     pub(crate) fn close_if_orphaned(&self, now_ns: u64) -> bool {
         let Self { env, job, state, .. } = *self;

@@ -1,13 +1,9 @@
-//! A worker's stay in a job: it claims, runs and accounts until its time is over or nothing is
+//! A worker's visit of a job: it claims, runs and accounts until its time is over or nothing is
 //! left.
 //!
 //! A claim aims at a millisecond of slots ([`CLAIM_NS`](super::stay::CLAIM_NS)). It takes at most
 //! the worker's share of what is left, so that all workers end together, and at most what fits into
-//! the worker's time. A slot's time is an estimate, so the worker reads the clock after each slot.
-//! It returns the rest if the visit is over, and abandons the rest if the job is closed.
-//!
-//! The last finisher of a stage finishes it, starts the next ones, and ends the job if no stage is
-//! open. A party that changes the claims [reconciles](crate::policy::board::reconcile) the job.
+//! the worker's time.
 
 use std::sync::Arc;
 
@@ -27,7 +23,7 @@ use crate::policy::job::{calls, finish};
 use crate::policy::ports::{BodyOf, InnerEvent, PipelineEvent, PipelinePorts};
 use crate::step_cx::Role;
 
-/// Visits `job`. Returns when the visit ended, or `None` if there was nothing to claim or no room.
+/// Returns when the visit ended, or `None` if there was nothing to claim or no room.
 pub(crate) fn visit<E: PipelinePorts>(
     env: &E,
     job: JobHandle,
@@ -158,8 +154,6 @@ fn claim<E: PipelinePorts>(
     Some((piece, task))
 }
 
-/// Runs a claim and accounts for it; slots that did not run are returned or abandoned. Returns the
-/// time.
 fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u64 {
     let Stay { env, job, state, .. } = *stay;
     let (stage, claimed) = (piece.stage, piece.slots.len());
@@ -214,7 +208,6 @@ fn run_turn<E: PipelinePorts>(stay: &Stay<'_, E>, mut task: Taken, began_ns: u64
     }
 }
 
-/// Counts slots that ran, learns their time, and invites workers if the rest is worth more of them.
 fn note<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, ran: usize, ns: u64) {
     let Stay { env, state, .. } = *stay;
     state.count_slots(env, stay.visitor.worker, ran);

@@ -9,10 +9,8 @@ use pipeline_exec::{Stage, StepCx, StepError};
 
 use super::scene;
 
-/// Nanoseconds of a slow slot.
 pub(crate) const SLOW_NS: u64 = 10;
 
-/// A stage whose slots store into cells of their own; `finish` must see all of it.
 pub(crate) struct Cells {
     runs: Vec<AtomicUsize>,
     finished: AtomicUsize,
@@ -31,7 +29,6 @@ impl Cells {
         Self::build(slots, None)
     }
 
-    /// Makes slot number `slow` take [`SLOW_NS`]; it ends inside [`while_slow`](Self::while_slow).
     pub(crate) fn with_slow(slots: usize, slow: usize) -> Arc<Self> {
         Self::build(slots, Some(slow))
     }
@@ -44,7 +41,7 @@ impl Cells {
         })
     }
 
-    /// Calls `act` while the slow slot runs on another thread, with nothing left to interleave.
+    /// While the slow slot runs on another thread, nothing is left to interleave.
     pub(crate) fn while_slow(&self, act: impl FnOnce()) {
         let (_, state, changed) = self.slow.as_ref().expect("a slot takes time");
         wait(state, changed, Slow::Runs);

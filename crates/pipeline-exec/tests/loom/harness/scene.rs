@@ -3,8 +3,6 @@
 //! The collections publish as little as they can, so that a missing fence shows. An insert on the
 //! board is one `Release` store. The table and the ledgers are plain data that loom does not see,
 //! except in scenes about their order.
-//!
-//! A worker runs looks until every job has ended. Loom reports a job without a look as a deadlock.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -27,14 +25,13 @@ use pipeline_exec::{
 
 use super::memory::LoomMemory;
 
-/// The board's stand-in: a cell for each key that a job may have in a model.
+/// The board: a cell for each key that a job may have in a model.
 #[derive(Default)]
 pub(crate) struct Row {
     cells: Vec<AtomicUsize>,
     keys: RefCell<Vec<Option<JobHandle>>>,
 }
 
-/// Number of keys of a job: one for each visit, and two at a time.
 const KEYS: usize = 6;
 
 impl Row {
@@ -67,8 +64,7 @@ impl Place {
     }
 }
 
-/// The queue of singles: a cell for each job, taken by compare-and-swap. A job enters it at most
-/// once.
+/// The queue of singles: a cell for each job, which enters it at most once.
 pub(crate) struct Line {
     cells: Vec<AtomicUsize>,
     handles: RefCell<Vec<Option<JobHandle>>>,
@@ -83,10 +79,8 @@ impl Line {
     }
 }
 
-/// The table, in which no place is used twice.
 pub(crate) struct Places {
     bodies: RefCell<Vec<Option<Arc<Body>>>>,
-    /// Whether each place has a body, where loom sees that.
     cells: Option<Vec<AtomicUsize>>,
 }
 
@@ -101,17 +95,15 @@ pub(crate) type State = JobState<AtomicUsize, Place>;
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// The order of a ledger's changes, as the port guarantees it.
     pub(crate) ledgers: bool,
     pub(crate) table: bool,
 }
 
 loom::thread_local! {
-    /// Nanoseconds on each thread's own clock, which moves only in slow slots.
+    /// Nanoseconds.
     static CLOCK: Cell<u64> = Cell::new(0);
 }
 
-/// Moves the calling thread's clock.
 pub(crate) fn pass(ns: u64) {
     CLOCK.with(|clock| clock.set(clock.get() + ns));
 }
@@ -136,7 +128,6 @@ pub(crate) struct Scene {
 struct News {
     looks: usize,
     ended: usize,
-    /// Spare threads that were woken and have not noticed.
     woken: Vec<usize>,
     happened: bool,
 }
@@ -150,8 +141,6 @@ impl Scene {
         Self::build(workers, jobs, seen, Duration::ZERO)
     }
 
-    /// As [`Scene::new`], with jobs that are young at first: the quantum is longer than any clock
-    /// goes.
     pub(crate) fn with_young(workers: usize, jobs: usize) -> Rc<Self> {
         Self::build(workers, jobs, Seen::default(), Duration::from_secs(1))
     }
@@ -195,7 +184,6 @@ impl Scene {
         self.submit_narrow(stages, usize::MAX)
     }
 
-    /// Submits a one-slot job without a stated cost, for the queue of singles.
     pub(crate) fn submit_single(&self, stage: Arc<dyn Stage>) -> Option<(Arc<State>, JobHandle)> {
         self.submit_spec(vec![stage], 0, Terms::default())
     }
@@ -217,7 +205,6 @@ impl Scene {
             workers_max,
             ..Terms::default()
         };
-        // More than the cost of a single.
         self.submit_spec(stages, 2, terms)
     }
 
@@ -258,7 +245,6 @@ impl Scene {
         policy::look(self, worker);
     }
 
-    /// Runs spare thread `spare` until every job has ended. While it watches, time passes.
     pub(crate) fn stand_in(&self, spare: usize) {
         policy::stand_in::run_spare(self, spare, |until_ns| match until_ns {
             None => self.is_woken(spare),
@@ -380,8 +366,7 @@ impl OrderedSet<JobHandle> for Scene {
     }
 
     fn last(&self, set: &Row, below: Option<&JobHandle>) -> Option<JobHandle> {
-        // Each job's next cell is read as well, so that loom also explores a key that is just
-        // coming.
+        // Each job's next cell is read as well: a key may be just coming.
         let next =
             |seq: usize| (seq * KEYS..(seq + 1) * KEYS).find(|&place| set.keys.borrow()[place].is_none());
         for place in (0..self.jobs).filter_map(next) {
@@ -415,7 +400,7 @@ impl Fifo<JobHandle> for Scene {
     }
 
     fn pop(&self, queue: &Line) -> Option<JobHandle> {
-        // A load first, which may see an old value.
+        // The load may see an old value.
         let taken = (queue.cells.iter()).position(|cell| {
             cell.load(Ordering::Acquire) == 1
                 && cell

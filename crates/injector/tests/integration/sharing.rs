@@ -13,8 +13,7 @@ const EACH: usize = 20_000;
 /// Producer and number.
 type Value = (usize, usize);
 
-/// Pushes from `producers` threads and takes from `consumers`, up to `most` at a time, some by
-/// `try_take`. Returns what each consumer took.
+/// Takes up to `most` values at a time, some by `try_take`.
 fn share(producers: usize, consumers: usize, most: usize) -> Vec<Vec<Value>> {
     let queue = Injector::new();
     let taken = AtomicUsize::new(0);
@@ -58,7 +57,6 @@ fn share(producers: usize, consumers: usize, most: usize) -> Vec<Vec<Value>> {
     })
 }
 
-/// Each producer's numbers rise for each consumer, and all are there once.
 fn check(producers: usize, taken: &[Vec<Value>]) {
     for own in taken {
         let mut next = vec![0; producers];

@@ -5,8 +5,7 @@ use loom::thread;
 
 use crate::{consumer, joined, model, producer, push, queue, take, take_rest};
 
-/// Two producers: each value is there once, each producer's in order. One of them claims the last
-/// slot, and the other may have to wait for the next block.
+/// One producer claims the last slot; the other may have to wait for the next block.
 #[test]
 fn push_against_push() {
     model("push_against_push", None, || {
@@ -23,7 +22,6 @@ fn push_against_push() {
     });
 }
 
-/// A consumer sees a whole value or none.
 #[test]
 fn push_against_take() {
     model("push_against_take", None, || {
@@ -63,7 +61,7 @@ fn take_against_take() {
     });
 }
 
-/// One consumer puts a value back: the other gets it first, or is contended.
+/// The other consumer gets the value that was put back first, or is contended.
 #[test]
 fn put_back_against_try_take() {
     model("put_back_against_try_take", None, || {

@@ -8,7 +8,6 @@ use loom::thread::{self, JoinHandle};
 
 use crate::{Queue, consumer, model, push, queue, take};
 
-/// A queue and a consumer that may fall asleep.
 #[derive(Clone)]
 struct Scene {
     queue: Queue,
@@ -23,21 +22,19 @@ impl Scene {
         }
     }
 
-    /// A producer's steps; whether it saw the consumer.
+    /// Returns whether the producer saw the consumer.
     fn push(&self, value: usize) -> bool {
         push(&self.queue, [value]);
         fence(Ordering::SeqCst);
         self.registered.load(Ordering::Relaxed)
     }
 
-    /// The steps of a producer without a fence. Its load is sequentially consistent too, which loom
-    /// does not know.
+    /// The load is sequentially consistent, which loom does not know.
     fn push_without_a_fence(&self, value: usize) -> bool {
         push(&self.queue, [value]);
         self.registered.load(Ordering::SeqCst)
     }
 
-    /// A consumer's steps, with the result of its last look.
     fn sleeper<R: 'static>(&self, look: impl FnOnce(&Queue) -> R + 'static) -> JoinHandle<R> {
         let scene = self.clone();
         thread::spawn(move || {
@@ -62,7 +59,6 @@ fn push_against_the_last_look_of_is_empty() {
     });
 }
 
-/// The same without the producer's fence.
 #[test]
 fn push_without_a_fence_against_the_last_look_of_is_empty() {
     model(
@@ -80,7 +76,7 @@ fn push_without_a_fence_against_the_last_look_of_is_empty() {
     );
 }
 
-/// The same for a consumer that takes and waits for a value on its way.
+/// The consumer waits for the value, as `is_empty` demands.
 #[test]
 fn push_without_a_fence_against_a_last_take_that_waits() {
     model(
@@ -106,7 +102,6 @@ fn push_without_a_fence_against_a_last_take_that_waits() {
     );
 }
 
-/// The same for `has_ready`, and the value is there.
 #[test]
 fn push_against_the_last_look_of_has_ready() {
     model("push_against_the_last_look_of_has_ready", None, || {
@@ -118,7 +113,6 @@ fn push_against_the_last_look_of_has_ready() {
     });
 }
 
-/// The same for a `take` that finds nothing.
 #[test]
 fn push_against_a_last_take() {
     model("push_against_a_last_take", None, || {

@@ -50,7 +50,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Voluntary and involuntary context switches of all workers so far.
+/// Voluntary and involuntary ones, of all workers so far.
 fn context_switches() -> Result<u64, Box<dyn Error>> {
     let value = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
     let mut switches = 0;

@@ -29,7 +29,6 @@ enum Task {
     CountSegments { segments: Range<u64>, bound: u64 },
 }
 
-/// A worker's scratch value.
 struct Scratch {
     /// For each odd number of a segment, whether it is composite.
     sieve: Vec<bool>,

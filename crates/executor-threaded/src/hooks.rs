@@ -1,8 +1,7 @@
-//! Where a user takes part: what an idle worker does, which events a worker reports, what becomes of
-//! a panic.
+//! Where a user takes part: what an idle worker does, which events a worker reports, what becomes
+//! of a panic.
 //!
-//! [`ExecutorBuilder`](crate::ExecutorBuilder) takes them. Each is a type parameter, so hooks that do
-//! nothing cost nothing.
+//! Each is a type parameter of the builder, so hooks that do nothing cost nothing.
 
 pub use crate::builder::{DefaultIdle, DefaultTrace};
 pub use crate::chrome_trace::ChromeHooks;

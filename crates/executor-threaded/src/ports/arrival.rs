@@ -16,7 +16,6 @@ use executor_core::ports::Run;
 const WATCHED: u32 = 64;
 
 thread_local! {
-    /// Pushes of this thread before the next watched one.
     static UNTIL_WATCHED: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -24,12 +23,10 @@ thread_local! {
 #[derive(Debug)]
 pub(super) enum Arrival<T> {
     Task(T),
-    /// A task with its time of arrival.
     Watched(Box<(T, u64)>),
     Batch(Box<Batch<T>>),
 }
 
-/// The rest of a batch.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     tasks: vec::IntoIter<T>,
@@ -38,7 +35,7 @@ pub(super) struct Batch<T> {
 }
 
 impl<T> Batch<T> {
-    /// Moves up to `most` tasks to `run`. Returns the time of arrival if one of them is watched.
+    /// Returns the time of arrival if a moved task is watched.
     pub(super) fn take(&mut self, most: usize, run: &mut Run<T>) -> Option<u64> {
         let turns = |left: usize| left.div_ceil(WATCHED as usize);
         let before = self.tasks.len();
@@ -71,7 +68,6 @@ impl<T> Arrival<T> {
     }
 }
 
-/// The waiting times of watched tasks.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Mutex<TimeHistogram>);
 

@@ -16,11 +16,9 @@ const IDLE_PART: u32 = 8;
 pub struct AdaptiveYield {
     target: Duration,
     began: Instant,
-    /// Steps of this turn.
     steps: u64,
-    /// The number of steps at which the clock is read next.
+    /// In steps.
     read_at: u64,
-    /// Whether a worker was idle at the last read.
     any_idle: bool,
 }
 

@@ -229,7 +229,6 @@ fn the_environment_overrides_the_number_of_workers_and_nonsense_in_it_is_an_erro
     assert!(said.contains(&format!("[workers {}]", num_cpus::get())), "{said}");
 }
 
-/// The kernel's list of this thread's cores.
 #[cfg(target_os = "linux")]
 fn allowed_cores() -> String {
     let status = std::fs::read_to_string("/proc/thread-self/status").expect("Linux tells a thread's status");

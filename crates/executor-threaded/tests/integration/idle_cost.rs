@@ -50,7 +50,6 @@ fn context_switches() -> BTreeMap<String, u64> {
     threads.map(|tid| (tid.clone(), switches_of(&tid))).collect()
 }
 
-/// Context switches of a thread of this process.
 fn switches_of(tid: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/self/task/{tid}/status")).expect("the thread lives");
     let counts: Vec<u64> = status

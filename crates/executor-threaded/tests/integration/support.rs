@@ -43,7 +43,6 @@ pub(crate) fn config(workers: usize, park_timeout: Option<Duration>) -> Executor
         .tune(|tuning| tuning.park_timeout = park_timeout)
 }
 
-/// Counts how often each task was seen.
 pub(crate) struct Tally(Box<[AtomicU8]>);
 
 impl Tally {
@@ -56,7 +55,6 @@ impl Tally {
         assert_ne!(before, u8::MAX, "task {task} was seen 256 times");
     }
 
-    /// How many were seen once; no other was seen at all.
     pub(crate) fn seen_once(&self) -> usize {
         let times = |task: &AtomicU8| task.load(Ordering::Relaxed);
         let twice = self.0.iter().position(|task| times(task) > 1);
@@ -71,7 +69,6 @@ impl Tally {
     }
 }
 
-/// A door at which tasks wait until the test opens it.
 #[derive(Default)]
 pub(crate) struct Door {
     open: AtomicBool,
@@ -88,7 +85,6 @@ impl Door {
         self.open.store(true, Ordering::Release);
     }
 
-    /// Returns when a task is at the door.
     pub(crate) fn await_somebody(&self) {
         wait_until(|| self.reached.load(Ordering::Acquire));
     }

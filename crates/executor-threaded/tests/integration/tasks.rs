@@ -41,7 +41,6 @@ both_ways_of_parking! {
     }
 }
 
-/// The order in which a single worker runs tasks, and the numbers that they draw.
 fn history(seed: u64, park_timeout: Option<std::time::Duration>) -> Vec<(u32, u64)> {
     let history: Arc<Mutex<Vec<(u32, u64)>>> = Arc::default();
     let writes = Arc::clone(&history);
@@ -290,7 +289,6 @@ fn a_task_that_changes_its_workers_number_does_not_change_which_queues_are_searc
         move |task, cx| match task {
             Task::ChangeTheNumber => {
                 cx.worker_id = 1 - cx.worker_id;
-                // One task a worker: each waits for the other.
                 changed.fetch_add(1, Ordering::Relaxed);
                 wait_until(|| changed.load(Ordering::Relaxed) == 2);
             }

@@ -1,7 +1,5 @@
 //! A run in the Chrome trace format, which Perfetto and `chrome://tracing` open.
 //!
-//! Each worker has a lane, with bars for durations and instants for moments.
-//!
 //! Source: "Trace Event Format", Google, JSON object format, phases M, B, E, i, s and f.
 
 use std::fmt::{self, Display, Write};

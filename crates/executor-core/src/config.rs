@@ -232,7 +232,7 @@ impl ExecutorConfig {
     }
 }
 
-/// A field of [`ExecutorConfig`] is out of its range. Nothing was started.
+/// A field of [`ExecutorConfig`] is out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// Name of the field.

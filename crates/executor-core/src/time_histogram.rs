@@ -108,8 +108,7 @@ impl TimeHistogram {
         self.samples
     }
 
-    /// The time that `percent` of 100 samples did not exceed, at most a sixteenth too large; zero
-    /// without samples.
+    /// The time that `percent` of 100 samples did not exceed; zero without samples.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
         let rank = (self.samples as f64 * percent / 100.0).ceil().max(1.0) as u64;

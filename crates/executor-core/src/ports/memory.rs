@@ -63,7 +63,6 @@ impl Fetch {
     }
 }
 
-/// A handle may be used through a reference.
 impl<M: Memory> Memory for &M {
     type Word = M::Word;
 

@@ -11,7 +11,7 @@ pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);
 
-    /// Appends a batch of at least one task, in order, as one operation. Consumers may take parts.
+    /// Appends a batch of at least one task, in order, as one operation.
     fn inject_batch(&self, batch: Vec<T>);
 }
 
@@ -67,7 +67,6 @@ pub enum Steal<T> {
     Empty,
     /// A task; more may have gone to the own queue.
     Task(T),
-    /// Another party was quicker or has not finished its push; the queue may not be empty, so the
-    /// caller must try again.
+    /// Another party was quicker or has not finished its push: the caller must try again.
     Retry,
 }

@@ -41,8 +41,7 @@ pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     Some(popped)
 }
 
-/// The last look before parking, once at every source of work. Adds its probes of other workers to
-/// `steals_tried`.
+/// The last look. Adds its probes of other workers to `steals_tried`.
 pub(crate) fn search_everywhere<T, P: WorkerPorts<T>>(
     ports: &P,
     me: usize,

@@ -116,7 +116,6 @@ impl Drop for MarksUnwinding<'_> {
     }
 }
 
-/// Returns the payload to stop with, unless the context handled the panic.
 fn isolate<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) -> Result<(), Payload> {
     let state = cx.state();
     let isolates = state.scheduler().config().on_panic == OnPanic::Isolate;

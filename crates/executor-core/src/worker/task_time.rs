@@ -44,9 +44,8 @@ pub(crate) struct TaskTime {
     tasks: u32,
     sample_every: u32,
     relaxed: u32,
-    /// Most tasks between two searches of the injector.
     interval: u32,
-    /// The same, shortened for long tasks.
+    /// `interval`, shortened for long tasks.
     injector_every: u32,
     /// Operations between two ticks while a worker searches.
     search_tick_every: u32,
@@ -81,7 +80,6 @@ impl TaskTime {
         self.tasks = self.tasks.saturating_add(tasks);
     }
 
-    /// If not, the next task calls [`TaskTime::begin`].
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.since_ns.is_some()
@@ -97,8 +95,7 @@ impl TaskTime {
         self.idle_ns
     }
 
-    /// The worker has no work. The sample goes on after the idle time, so that a few tasks at a
-    /// time add up.
+    /// The sample goes on after the idle time, so that a few tasks at a time add up.
     pub(crate) fn pause(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = None;
@@ -118,7 +115,6 @@ impl TaskTime {
         self.sample_every.saturating_sub(self.tasks)
     }
 
-    /// Evaluates the sample if it is large enough, and begins the next one.
     pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = Some(now_ns);

@@ -16,7 +16,6 @@ fn keep(cx: &mut LoomWorker, tasks: impl IntoIterator<Item = Task>) {
     assert!(cx.state().ports().is_empty(), "they are public");
 }
 
-/// The other worker sees the child or is woken.
 #[test]
 fn exposure_against_a_worker_that_falls_asleep() {
     model("exposure_against_a_worker_that_falls_asleep", None, || {
@@ -57,7 +56,6 @@ fn exposure_against_a_searcher_that_falls_asleep() {
     });
 }
 
-/// Each task runs once.
 #[test]
 fn thief_takes_while_the_owner_exposes() {
     model("thief_takes_while_the_owner_exposes", Some(5), || {
@@ -106,7 +104,6 @@ fn private_spawn_on_a_credit_of_two_against_close() {
     });
 }
 
-/// The executor ends once, after the child has run.
 fn private_spawn_against_close(block: usize) {
     let scene = Scene::keeping(1, 2, block);
     scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
@@ -200,7 +197,6 @@ fn panic_with_private_tasks_against_wait_idle() {
     });
 }
 
-/// The same against the closer.
 #[test]
 fn panic_with_private_tasks_against_close() {
     model("panic_with_private_tasks_against_close", None, || {

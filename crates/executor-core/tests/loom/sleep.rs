@@ -71,7 +71,6 @@ fn two_pushes_against_one_searcher() {
     });
 }
 
-/// Each wake chooses another worker.
 #[test]
 fn two_wakers_choose_two_sleepers() {
     model("two_wakers_choose_two_sleepers", Some(2), || {
@@ -138,7 +137,6 @@ fn searcher_hand_off_against_the_last_park() {
     });
 }
 
-/// The worker reads DONE or is woken.
 #[test]
 fn finish_against_a_worker_that_registers() {
     model("finish_against_a_worker_that_registers", None, || {

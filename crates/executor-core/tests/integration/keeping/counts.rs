@@ -81,7 +81,6 @@ struct World {
     script: RefCell<std::vec::IntoIter<Op>>,
     in_flight: RefCell<BTreeSet<Task>>,
     last: Cell<Task>,
-    /// Accepted tasks from outside, and spawned tasks.
     accepted: Cell<u64>,
     spawned: Cell<u64>,
     idler: Cell<Idler>,

@@ -41,7 +41,6 @@ impl<V> Head<V> {
         self.front.is_some() || unsafe { self.block.is_ready(self.index) }
     }
 
-    /// Takes the first value, if it is ready. An emptied block goes to `spare`.
     #[inline]
     pub(crate) fn next(&mut self, spare: &Spare<V>) -> Option<V> {
         if let Some(value) = self.front.take() {
@@ -61,7 +60,6 @@ impl<V> Head<V> {
         Some(value)
     }
 
-    /// Takes back the value that was taken last.
     pub(crate) fn put_back(&mut self, value: V) {
         debug_assert!(self.front.is_none(), "one value is taken at a time");
         self.front = Some(value);

@@ -54,7 +54,7 @@ pub enum Next<V> {
 pub struct Contended;
 
 impl<V> Injector<V> {
-    /// An empty queue with its first block allocated.
+    /// An empty queue.
     #[must_use]
     pub fn new() -> Injector<V> {
         let first = BlockRef::allocate();

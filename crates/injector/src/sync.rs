@@ -81,7 +81,6 @@ mod model {
         loom::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
     }
 
-    /// Finds accesses to a block that may have another owner, and blocks that are never freed.
     pub(crate) struct Lifetime {
         owner: UnsafeCell<()>,
         _freed: loom::alloc::Track<()>,

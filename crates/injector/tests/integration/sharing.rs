@@ -10,10 +10,8 @@ use injector::{Injector, Next};
 /// Values of each producer; few enough for valgrind, whose threads take turns.
 const EACH: usize = 20_000;
 
-/// Producer and number.
 type Value = (usize, usize);
 
-/// Takes up to `most` values at a time, some by `try_take`.
 fn share(producers: usize, consumers: usize, most: usize) -> Vec<Vec<Value>> {
     let queue = Injector::new();
     let taken = AtomicUsize::new(0);

@@ -17,7 +17,6 @@ fn last_slot_of_a_block_against_the_take_that_frees_it() {
     );
 }
 
-/// The loser of the last slot keeps its block, while the consumer has one to keep as well.
 #[test]
 fn two_pushes_for_the_last_slot_against_the_take() {
     model("two_pushes_for_the_last_slot_against_the_take", Some(3), || {
@@ -42,7 +41,6 @@ fn spare_block_against_the_push_that_uses_it() {
     });
 }
 
-/// One producer installs a used block, the other only sees it.
 #[test]
 fn used_block_against_the_push_that_finds_it() {
     model("used_block_against_the_push_that_finds_it", Some(3), || {

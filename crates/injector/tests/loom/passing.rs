@@ -5,7 +5,6 @@ use loom::thread;
 
 use crate::{consumer, joined, model, producer, push, queue, take, take_rest};
 
-/// One producer claims the last slot; the other may have to wait for the next block.
 #[test]
 fn push_against_push() {
     model("push_against_push", None, || {
@@ -33,7 +32,6 @@ fn push_against_take() {
     });
 }
 
-/// A consumer stops at a claimed slot that is not ready, whatever is ready behind it.
 #[test]
 fn take_against_two_pushes_of_one_block() {
     model("take_against_two_pushes_of_one_block", None, || {
@@ -47,7 +45,6 @@ fn take_against_two_pushes_of_one_block() {
     });
 }
 
-/// Two consumers: each value goes to one of them, in order.
 #[test]
 fn take_against_take() {
     model("take_against_take", None, || {
@@ -61,7 +58,6 @@ fn take_against_take() {
     });
 }
 
-/// The other consumer gets the value that was put back first, or is contended.
 #[test]
 fn put_back_against_try_take() {
     model("put_back_against_try_take", None, || {

@@ -22,7 +22,6 @@ impl Scene {
         }
     }
 
-    /// Returns whether the producer saw the consumer.
     fn push(&self, value: usize) -> bool {
         push(&self.queue, [value]);
         fence(Ordering::SeqCst);
@@ -45,7 +44,6 @@ impl Scene {
     }
 }
 
-/// The consumer sees a value, or the producer sees the consumer.
 #[test]
 fn push_against_the_last_look_of_is_empty() {
     model("push_against_the_last_look_of_is_empty", None, || {
@@ -76,7 +74,6 @@ fn push_without_a_fence_against_the_last_look_of_is_empty() {
     );
 }
 
-/// The consumer waits for the value, as `is_empty` demands.
 #[test]
 fn push_without_a_fence_against_a_last_take_that_waits() {
     model(
@@ -126,8 +123,6 @@ fn push_against_a_last_take() {
     });
 }
 
-/// A value is behind a claimed place. The consumer may sleep over both, but then one of the
-/// producers sees it.
 #[test]
 fn two_pushes_against_the_last_look_of_has_ready() {
     model("two_pushes_against_the_last_look_of_has_ready", None, || {
@@ -145,7 +140,6 @@ fn two_pushes_against_the_last_look_of_has_ready() {
     });
 }
 
-/// Another consumer takes the value: the sleeper sleeps over nothing.
 #[test]
 fn push_and_take_against_the_last_look_of_is_empty() {
     model("push_and_take_against_the_last_look_of_is_empty", Some(4), || {

@@ -1,12 +1,8 @@
 //! Deals out cores, each at most once per process, so that two pinned executors never share one.
 //!
-//! ```text
-//!   cores this process may use, or a set of them  −  leased cores  =  free cores
-//! ```
-//!
-//! A worker's thread holds its [`CoreLease`] until it ends; the drop frees the core. A thread
-//! inherits the mask of the thread that starts it, so an executor that is built on a pinned worker
-//! shares that worker's core.
+//! A worker's thread holds its [`CoreLease`] until it ends. A thread inherits the mask of the
+//! thread that starts it, so an executor that is built on a pinned worker shares that worker's
+//! core.
 
 use crate::lock;
 use std::collections::BTreeSet;
@@ -70,13 +66,13 @@ impl CoreAssigner {
         Ok(Self { cores: chosen })
     }
 
-    /// All cores that it deals out, taken or not, by the operating system's numbers.
+    /// All cores that it deals out, taken or not.
     #[must_use]
     pub fn cores(&self) -> &[usize] {
         &self.cores
     }
 
-    /// The number of free cores, which may change at once.
+    /// The number of free cores.
     #[must_use]
     pub fn free(&self) -> usize {
         let taken = taken();

@@ -94,8 +94,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         self
     }
 
-    /// Threads are named `{prefix}-{worker}`. Default `windlass`. Linux shows the first 15 bytes of
-    /// a name.
+    /// Threads are named `{prefix}-{worker}`. Default `windlass`.
     #[must_use]
     pub fn thread_name(mut self, prefix: impl Into<String>) -> Self {
         self.settings.thread_name = prefix.into();
@@ -172,8 +171,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         }
     }
 
-    /// Receives the events of each worker. `make` is called on the worker's thread, so the hooks
-    /// need not be `Send`. The default costs nothing.
+    /// Receives the events of each worker. `make` is called on the worker's thread.
     #[must_use]
     pub fn trace_hooks<F, H>(self, make: F) -> ExecutorBuilder<T, FI, F, P>
     where
@@ -190,8 +188,8 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
     }
 
     /// Handles the panic of a task under [`OnPanic::Isolate`](crate::OnPanic::Isolate), on the
-    /// worker's thread: it gets the worker's number, the payload, and the scratch value, which it
-    /// may replace. The default is an event of `tracing` at level ERROR.
+    /// worker's thread, with the worker's number, the payload and the scratch value. The default is
+    /// an event of `tracing` at level ERROR.
     ///
     /// ```
     /// use executor_threaded::{Executor, ExecutorConfig, OnPanic};

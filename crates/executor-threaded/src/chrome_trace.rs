@@ -22,8 +22,7 @@ const ENTRIES_MAX: usize = 1 << 20;
 
 /// Records what an executor's workers do, with an `N` as a task's name, such as `&'static str`.
 ///
-/// Clones are the same trace. Write it after the join, since workers hand over their records when
-/// they leave.
+/// Clones are the same trace. Write it after the join.
 ///
 /// ```
 /// use executor_threaded::{ChromeTrace, Executor, ExecutorConfig};
@@ -70,7 +69,6 @@ enum What<N> {
         victim: Option<usize>,
     },
     Parked,
-    /// The end of the bar that began last.
     End,
     Returned(N),
     Panicked,

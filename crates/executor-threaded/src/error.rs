@@ -112,11 +112,11 @@ impl From<CoreError> for BuildError {
 /// The executor has ended, but a task panicked or not every task has run.
 #[non_exhaustive]
 pub struct Aborted<T> {
-    /// The payload of the first panic, if there was one.
+    /// The payload of the first panic.
     pub panic: Option<Box<dyn Any + Send>>,
     /// The workers' counters.
     pub metrics: MetricsSnapshot,
-    /// Tasks that were accepted or spawned and have not run, in no particular order.
+    /// Tasks that have not run, in no particular order.
     pub tasks: Vec<T>,
 }
 

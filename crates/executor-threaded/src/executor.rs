@@ -17,7 +17,7 @@ use crate::worker_id::current_worker_id;
 /// Runs tasks of one type on a fixed set of threads, local-first and work-stealing.
 ///
 /// A drop lets running tasks finish, drops the others and joins the threads. Inside one of its own
-/// tasks it joins none; they end after that task.
+/// tasks it joins none.
 pub struct Executor<T> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<WorkerThread<T>>,

@@ -1,7 +1,5 @@
 //! Where a user takes part: what an idle worker does, which events a worker reports, what becomes
 //! of a panic.
-//!
-//! Each is a type parameter of the builder, so hooks that do nothing cost nothing.
 
 pub use crate::builder::{DefaultIdle, DefaultTrace};
 pub use crate::chrome_trace::ChromeHooks;

@@ -1,6 +1,4 @@
 //! The counters of all workers, as a table for people.
-//!
-//! Each worker counts in plain integers, put together at the end: no shared operation.
 
 mod delays;
 

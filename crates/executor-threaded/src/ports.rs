@@ -157,7 +157,6 @@ struct Private {
     victims: RefCell<XorShiftRng>,
     idle: Cell<Duration>,
     wake_delays: RefCell<TimeHistogram>,
-    /// The last of these, until it is asked for.
     wake_delay_ns: Cell<u64>,
 }
 

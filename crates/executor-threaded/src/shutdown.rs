@@ -10,9 +10,6 @@
 //! | the end of a [`scope`](crate::scope()) | run | is thrown again | threads have ended |
 //! | drop on one of its own workers | are dropped | was printed, and is dropped | never |
 //!
-//! A drop inside one of its own tasks cannot wait: the threads stay until nothing is in flight, and
-//! the dropping task is in flight.
-//!
 //! Why no task falls between the phases: [`executor_core::Scheduler`].
 
 use std::any::Any;

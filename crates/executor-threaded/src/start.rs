@@ -12,7 +12,6 @@ use crate::settings::Settings;
 use crate::stack;
 use crate::worker::{Report, WorkerCtx, WorkerMain, WorkerSlot, WorkerSpec};
 
-/// Started threads. The caller joins them, after a failure at once.
 pub(crate) struct Started<T, J> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<J>,

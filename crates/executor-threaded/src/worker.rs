@@ -50,7 +50,6 @@ pub(crate) struct WorkerOutput<T, K> {
     pub(crate) scratch: Option<K>,
 }
 
-/// That a worker is ready, or why not.
 pub(crate) type Report = (usize, Result<(), BuildError>);
 
 pub(crate) struct WorkerMain<T, S, K, A, R, FI, FH> {

@@ -12,7 +12,6 @@ use std::vec;
 use executor_core::TimeHistogram;
 use executor_core::ports::Run;
 
-/// One push in this many of each thread is watched, beginning with the first.
 const WATCHED: u32 = 64;
 
 thread_local! {
@@ -30,7 +29,6 @@ pub(super) enum Arrival<T> {
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     tasks: vec::IntoIter<T>,
-    /// Time of arrival, if it is watched.
     since_ns: Option<u64>,
 }
 

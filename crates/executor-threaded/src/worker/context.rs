@@ -24,10 +24,9 @@ pub struct WorkerCtx<T, S> {
     pub worker_id: usize,
     /// The worker's scratch value.
     pub scratch: S,
-    /// Random numbers for this worker's tasks, from the executor's seed and the worker's number.
+    /// Random numbers from the executor's seed and the worker's number.
     pub rng: XorShiftRng,
-    /// The worker's counters. `spawned` and `wakes` are updated when the worker runs out of work,
-    /// `idle` when it leaves.
+    /// The worker's counters; `idle` is updated when it leaves.
     pub metrics: WorkerMetricsLocal,
     on_panic: PanicHandler<S>,
     spawner: Spawner<T>,

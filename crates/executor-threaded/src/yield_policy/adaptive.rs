@@ -10,8 +10,8 @@ use super::policy::YieldPolicy;
 /// The part of a turn that remains while a worker is idle.
 const IDLE_PART: u32 = 8;
 
-/// A turn lasts about a target duration, and an eighth of it while a worker is idle. It has at
-/// least one step and may exceed the target by its last steps.
+/// A turn lasts about a target duration, an eighth of it while a worker is idle, and at least one
+/// step.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptiveYield {
     target: Duration,
@@ -35,7 +35,7 @@ impl AdaptiveYield {
         }
     }
 
-    /// Whether the turn is over after `elapsed`; if not, plans the next clock read.
+    /// Plans the next clock read, too.
     fn judge(&mut self, elapsed: Duration, any_idle: bool) -> bool {
         self.any_idle = any_idle;
         let target = if any_idle {

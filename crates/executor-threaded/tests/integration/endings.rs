@@ -184,7 +184,7 @@ both_ways_of_parking! {
     }
 }
 
-/// Every accepted task runs or is returned by `end`, never both. Returns both numbers.
+/// Returns the numbers of run and of returned tasks.
 fn race_producers(
     park_timeout: Option<Duration>,
     end: impl FnOnce(Executor<usize>) -> Vec<usize>,
@@ -229,7 +229,6 @@ fn race_producers(
 
     let run = ran.seen_once();
     for &task in &returned {
-        // A task that also ran is seen twice here.
         ran.see(task);
     }
     assert_eq!(ran.seen_once(), run + returned.len());

@@ -10,7 +10,6 @@ use executor_threaded::Executor;
 
 use crate::support::{config, threads_named};
 
-/// `examples/idle_cost.rs` does the same for longer.
 #[test]
 fn the_workers_of_an_idle_executor_make_no_context_switch() {
     for workers in [2, 65] {

@@ -31,12 +31,12 @@ macro_rules! both_ways_of_parking {
 }
 pub(crate) use both_ways_of_parking;
 
-/// `debug` in a debug build, where the promised size would take minutes, else `release`.
+/// In a debug build the promised size would take minutes.
 pub(crate) const fn sized(debug: usize, release: usize) -> usize {
     if cfg!(debug_assertions) { debug } else { release }
 }
 
-/// `workers` workers without pinning, since tests run beside each other.
+/// Without pinning, since tests run beside each other.
 pub(crate) fn config(workers: usize, park_timeout: Option<Duration>) -> ExecutorConfig {
     ExecutorConfig::new(workers)
         .pin_threads(Pin::Never)
@@ -90,14 +90,14 @@ impl Door {
     }
 }
 
-/// Yields until it is so. A failing test hangs.
+/// A failing test hangs.
 pub(crate) fn wait_until(mut so: impl FnMut() -> bool) {
     while !so() {
         thread::yield_now();
     }
 }
 
-/// This process's threads whose names start with `prefix`, of at most 15 bytes. Linux only.
+/// `prefix` has at most 15 bytes. Linux only.
 pub(crate) fn threads_named(prefix: &str) -> Vec<String> {
     assert!(prefix.len() <= 15, "the kernel keeps 15 bytes of a name");
     let tasks = fs::read_dir("/proc/self/task").expect("Linux lists a process's threads");
@@ -111,7 +111,7 @@ pub(crate) fn threads_named(prefix: &str) -> Vec<String> {
     named.collect()
 }
 
-/// Returns when no thread of that name is left; the kernel may list a joined thread for a moment.
+/// The kernel may list a joined thread for a moment.
 pub(crate) fn assert_no_thread_is_left(prefix: &str) {
     if cfg!(target_os = "linux") {
         wait_until(|| threads_named(prefix).is_empty());

@@ -83,7 +83,6 @@ const LEVEL: Level = if cfg!(feature = "task-events") {
 
 struct Listener(Heard);
 
-/// Thread and text of each event.
 type Heard = Arc<Mutex<Vec<(String, String)>>>;
 
 impl Subscriber for Listener {

@@ -82,7 +82,6 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// The same one by one from a task: each spawn wakes a worker, and each woken one hands on.
     fn spawned_tasks_that_wait_for_each_other_get_all_workers(park_timeout) {
         for workers in [2, 8, 65] {
             for _ in 0..20 {

@@ -5,8 +5,7 @@ use arrayvec::ArrayVec;
 /// The producers' end of the injector (first in, first out).
 ///
 /// Each operation is sequentially consistent: the task is in the injector before the caller's next
-/// such operation or fence. So the publisher's steps of [`crate::sleep`] need no fence after it. A
-/// consumer may have to wait for the task; see [`Stealing::steal_injected`].
+/// such operation or fence. So the publisher's steps of [`crate::sleep`] need no fence after it.
 pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);

@@ -45,9 +45,8 @@ pub trait TaskCtx<T, S> {
     /// Publishes all tasks of this worker, and blocks it until `ready` returns `true`. Returns
     /// `false` if the executor aborts first.
     ///
-    /// On threads the worker yields its core between two calls of `ready`, so the wait should be
-    /// short. Workers that all wait for tasks wait until an abort; the simulator then reports each
-    /// `what`.
+    /// On threads the worker yields its core meanwhile, so the wait should be short. If all workers
+    /// wait for tasks, the simulator reports each `what`.
     #[must_use = "an aborting executor ends the wait"]
     fn wait_until(&mut self, what: &'static str, ready: impl FnMut() -> bool) -> bool
     where
@@ -74,8 +73,6 @@ pub trait WorkerCtxLike<T, S> {
 
     /// Handles a task's panic under [`OnPanic::Isolate`](crate::OnPanic::Isolate). It may replace
     /// the scratch value, which the task may have left half changed.
-    ///
-    /// A panic in here stops the executor.
     ///
     /// # Errors
     ///

@@ -21,9 +21,6 @@ use crate::worker::state::{WorkerState, retry_while_contended};
 use crate::worker::victim::nth_victim;
 
 /// Finds the next task of this worker.
-///
-/// A worker without own work probes other workers' queues only as a *searcher*; see
-/// [`crate::sleep`].
 #[inline]
 pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     if let Some(popped) = nearby(cx) {

@@ -23,9 +23,8 @@ type Payload = Box<dyn Any + Send>;
 
 /// Runs a worker until the executor has ended.
 ///
-/// A runner's panic goes to [`Faults::record_panic`] and aborts the executor; the workers then
-/// return the remaining tasks. Under [`OnPanic::Isolate`] it goes to [`WorkerCtxLike::isolate`],
-/// and the worker goes on.
+/// A runner's panic goes to [`Faults::record_panic`] and aborts the executor. Under
+/// [`OnPanic::Isolate`] it goes to [`WorkerCtxLike::isolate`].
 pub fn run_worker<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
 where
     C: WorkerCtxLike<T, S>,

@@ -15,7 +15,7 @@
 //! of the word; the credits include acquired ones already.
 //!
 //! A worker releases **all** spare counts at its first failed search, before it spins: a worker
-//! that never parks must not delay the end. While it works it keeps at most two blocks to spare.
+//! that never parks must not delay the end.
 
 #[derive(Debug, Hash)]
 pub(crate) struct LocalCredits {

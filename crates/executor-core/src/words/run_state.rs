@@ -81,8 +81,7 @@ pub enum Released {
     InFlight,
     /// Nothing is in flight and tasks are accepted; the caller must signal waiters.
     Idle,
-    /// The executor is closed and nothing is in flight: the caller has ended it, as in
-    /// [`Closed::Ended`].
+    /// Nothing is in flight and the executor is closed; see [`Closed::Ended`].
     Ended,
 }
 
@@ -201,7 +200,7 @@ impl<W> RunState<W> {
         }
     }
 
-    /// The count in flight, with workers' credits. It may change at once.
+    /// The count in flight, with workers' credits.
     pub fn in_flight<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A number for people and tests, not a synchronisation.
         in_flight(mem.load(&self.word, Ordering::Relaxed))

@@ -37,8 +37,7 @@ pub struct SleepWord(usize);
 /// How a worker came out of [`Sleep::sleep`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept<F> {
-    /// Its last look found something, and it is no searcher. It owes the hand-on by
-    /// [`Sleep::found_work`].
+    /// Its last look found something; it owes the hand-on by [`Sleep::found_work`].
     Found(F),
     /// Its last look found something after a waker had chosen it, so it is a searcher.
     FoundAndWoken(F),
@@ -114,8 +113,8 @@ impl<W> Sleep<W> {
         }
     }
 
-    /// Steps leave, leave-fence and look-for-more of a worker with work, whose `surplus` needs no
-    /// look. Returns the number of workers woken.
+    /// Steps leave, leave-fence and look-for-more; a worker with a `surplus` needs no look. Returns
+    /// the number of workers woken.
     #[inline]
     pub fn found_work<P: Memory<Word = W> + Unpark>(
         &self,

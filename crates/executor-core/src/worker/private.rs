@@ -17,9 +17,8 @@ pub(crate) struct PrivateTasks<T> {
     /// time.
     tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
     overflow: VecDeque<T>,
-    /// The sleep word of the last tick, if it needs no action before the countdowns end.
     quiet: SleepWord,
-    /// The same for pops; no valid word after the tick of a push, so that the next pop ticks.
+    /// `quiet` for pops; no valid word after the tick of a push, so that the next pop ticks.
     quiet_for_pops: SleepWord,
     /// Every pop writes it and only ticks read it; the loop that pops keeps a [`PopsLeft`].
     pops_left: u32,

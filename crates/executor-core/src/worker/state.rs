@@ -1,8 +1,7 @@
 //! A worker's state: how its tasks spawn, and what it holds between two steps.
 //!
-//! Most operations on private tasks end in [`WorkerState::spawn_local`] or
-//! [`WorkerState::pop_between_ticks`]. Now and then the worker *ticks*: it samples the clock if due
-//! and publishes tasks for idle workers.
+//! Now and then the worker *ticks*: it samples the clock if due and publishes tasks for idle
+//! workers.
 
 mod fingerprint;
 
@@ -120,8 +119,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         &self.ports
     }
 
-    /// Adds a task to this worker's own tasks. It runs here next, unless a thief takes it or the
-    /// executor aborts and returns it.
+    /// Adds a task to this worker's own tasks, which runs next unless stolen or returned by an
+    /// abort.
     #[inline]
     pub fn spawn_local(&mut self, task: T) {
         if self.private.has_room(self.sleep_word()) {
@@ -139,7 +138,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.notify_of_injected();
     }
 
-    /// Makes all tasks of this worker visible to thieves, before a long task.
+    /// Makes all tasks of this worker visible to thieves.
     pub fn publish(&mut self) {
         self.count_operations();
         self.publish_oldest(self.private.len());
@@ -180,7 +179,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.ports.scheduler().sleep().peek(&self.ports)
     }
 
-    /// A result implies that the executor does not abort.
+    /// Returns no task during an abort.
     #[inline]
     pub(crate) fn pop_between_ticks(&mut self, left: &mut PopsLeft) -> Option<T> {
         self.private.pop_between_ticks(self.sleep_word(), left)

@@ -2,9 +2,6 @@
 //!
 //! A clock read costs more than a short task, so a sample spans many tasks. Its time is bounded, so
 //! a sample soon follows a long task.
-//!
-//! Only [short](Length::Short) tasks may be private. The mean also decides how many tasks pass
-//! between two searches of the injector.
 
 /// Longest time between two searches of the injector.
 const INJECTOR_NS: u64 = 200_000;
@@ -29,7 +26,6 @@ pub(crate) enum Length {
     Unknown,
     /// The last sample's mean was below the limit.
     Short,
-    /// The last sample's mean was at the limit or above.
     Long,
 }
 
@@ -90,7 +86,6 @@ impl TaskTime {
         self.idle_ns = now_ns.saturating_sub(self.until_ns);
     }
 
-    /// The last idle time; the first counts from the clock's zero.
     pub(crate) fn idle_ns(&self) -> u64 {
         self.idle_ns
     }

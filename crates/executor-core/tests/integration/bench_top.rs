@@ -29,10 +29,8 @@ pub(crate) enum Operation {
     Store(Ordering),
     Change(Ordering),
     Fence(Ordering),
-    /// To its own queue or the injector.
     Push,
     Pop,
-    /// From the injector, or from a victim.
     Take,
     ReadClock,
     Pause,
@@ -49,7 +47,6 @@ pub(crate) struct Top {
     pub(crate) contention: Cell<u32>,
     pub(crate) panics: Cell<u32>,
     pub(crate) wake_delay: Cell<Duration>,
-    /// One entry for each park; after these a worker parks for good.
     pub(crate) while_parked: RefCell<VecDeque<Meanwhile>>,
     pub(crate) while_waiting: RefCell<VecDeque<Meanwhile>>,
     pub(crate) signals: Cell<u64>,

@@ -190,7 +190,6 @@ fn a_searcher_is_given_nothing_while_it_has_something_to_take() {
         worker.step();
         assert_eq!(top.public(0), [77]);
     }
-    // The thief takes it; the next tick comes within two microseconds.
     top.queues[0].borrow_mut().pop_front();
     let waited = (1..=21).find(|_| {
         worker.step();
@@ -238,8 +237,7 @@ fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
     let config = two().tune(|tuning| tuning.wake_threshold = wake_threshold);
     let (top, mut worker) = measured(config, SMALL_NS);
     spawn_from_root(&top, &mut worker, 100);
-    // A publication for a searcher restarts the count. The searcher takes all tasks and falls
-    // asleep.
+    // The searcher takes all tasks and falls asleep.
     search(&top, 1);
     worker.step();
     top.injector.borrow_mut().clear();

@@ -10,7 +10,6 @@ use executor_core::{
 use crate::bench_top::{Meanwhile, Operation, Task, Top, Worker};
 
 struct Parking<'a> {
-    /// Done once, between a worker's last search and its sleep.
     meanwhile: Option<Box<dyn FnOnce() + 'a>>,
     idle: Vec<Duration>,
 }

@@ -1,7 +1,4 @@
 //! Private tasks against idle workers and against the end.
-//!
-//! A worker with private tasks does not sleep and may read an old sleep word. No worker waits for
-//! private tasks, and published ones go through the sleep protocol. These scenes test both.
 
 use executor_core::ports::{LocalQueue, Steal, Stealing};
 use executor_core::sleep::Search;
@@ -153,8 +150,6 @@ fn private_tasks_on_credits_of_two_while_draining() {
     });
 }
 
-/// The other worker searches, sleeps or is woken while the owner runs its last private task and
-/// keeps or publishes the children.
 #[test]
 fn hungry_word_changes_during_the_last_private_task() {
     model(
@@ -183,7 +178,6 @@ fn two_workers_drain(block: usize, tasks: usize, children: fn(Task) -> Vec<Task>
     ended_once(&scene, tasks);
 }
 
-/// A waiter returns only after the child was returned.
 #[test]
 fn panic_with_private_tasks_against_wait_idle() {
     model("panic_with_private_tasks_against_wait_idle", None, || {

@@ -215,7 +215,6 @@ fn credits_returned_against_close(block: usize) {
     assert_eq!(state.in_flight(&LoomMemory), 0);
 }
 
-/// A waiter for room is accepted, or notified by the party that makes room.
 #[test]
 fn waiting_for_room_against_the_settle_that_frees() {
     model("waiting_for_room_against_the_settle_that_frees", None, || {

@@ -121,7 +121,6 @@ fn wait_idle_against_the_last_completion() {
     });
 }
 
-/// Two workers compete for the child.
 #[test]
 fn local_spawn_while_draining() {
     model("local_spawn_while_draining", Some(2), || {

@@ -49,7 +49,6 @@ fn searcher_leaves_the_search_against_push() {
     });
 }
 
-/// The worker that takes the first task hands on.
 #[test]
 fn two_pushes_against_one_searcher() {
     model("two_pushes_against_one_searcher", Some(3), || {
@@ -91,7 +90,6 @@ fn two_wakers_choose_two_sleepers() {
     });
 }
 
-/// The worker owns the wake that chose it, and hands on.
 #[test]
 fn waker_against_a_worker_that_deregisters_itself() {
     model("waker_against_a_worker_that_deregisters_itself", Some(3), || {
@@ -160,7 +158,6 @@ fn finish_against_a_worker_that_registers() {
     });
 }
 
-/// The ticket of one worker must not hide the other.
 #[test]
 fn finish_against_two_workers_that_register() {
     model("finish_against_two_workers_that_register", Some(3), || {

@@ -22,7 +22,6 @@ impl Unpark for Ports {
     fn signal_waiters(&self) {}
 }
 
-/// One worker's ports, with a script of what happens while it parks.
 struct Sleeper<'a> {
     sleep: &'a Sleep<NativeWord>,
     script: RefCell<VecDeque<Meanwhile>>,
@@ -33,7 +32,6 @@ struct Sleeper<'a> {
 enum Meanwhile {
     /// It returns spuriously, or by its timeout.
     Nothing,
-    /// A publisher wakes the newest sleeper.
     Publish,
     End,
     /// DONE is set, but no slot is woken yet.

@@ -21,7 +21,6 @@ enum Op {
     SpawnGlobal,
     Publish,
     Outside,
-    /// A step of that worker; within a task, its end.
     Step(usize),
     Tick(u64),
     /// The idle worker searches, falls asleep or stays asleep, in turn.

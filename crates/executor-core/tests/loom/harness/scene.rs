@@ -76,13 +76,11 @@ pub(crate) struct Shared {
 }
 
 impl Scene {
-    /// `workers` workers that park at once and keep no private tasks.
     pub(crate) fn new(workers: usize, tasks: usize, credit_block: usize) -> Self {
         Self::of(Self::config(workers, credit_block), tasks)
     }
 
-    /// Workers that keep short tasks private: tasks count as short from the first spawn, and one
-    /// operation justifies a wake.
+    /// Tasks count as short from the first spawn, and one operation justifies a wake.
     pub(crate) fn keeping(workers: usize, tasks: usize, credit_block: usize) -> Self {
         let config = Self::config(workers, credit_block).tune(|tuning| {
             tuning.fairness_interval = 1;
@@ -123,7 +121,6 @@ impl Scene {
         }
     }
 
-    /// For a scene that plays the worker by hand.
     pub(crate) fn outside_as(&self, worker: usize) -> Party {
         Party {
             scene: self.clone(),
@@ -156,7 +153,6 @@ impl Scene {
         assert!(matches!(result, WorkerStepResult::RanTask { .. }), "{result:?}");
     }
 
-    /// A worker played by hand, which takes exactly one task from `row`.
     pub(crate) fn take_one(&self, row: &Row, me: usize, mut searching: bool) -> Task {
         let ports = self.outside_as(me);
         let sleep = self.scheduler.sleep();

@@ -1,7 +1,5 @@
 //! A run in the Chrome trace format, which Perfetto and `chrome://tracing` open.
 //!
-//! Each worker has a lane, with bars for durations and instants for moments.
-//!
 //! Source: "Trace Event Format", Google, JSON object format, phases M, B, E, i, s and f.
 
 use std::fmt::{self, Display, Write};
@@ -30,7 +28,7 @@ pub enum ChromePhase {
     End,
     /// An event without length.
     Instant,
-    /// The arrow of this number begins at the open bar. Both of its rows have the same name.
+    /// The arrow of this number begins at the open bar.
     ArrowFrom(u64),
     /// The arrow of this number ends at the open bar.
     ArrowTo(u64),
@@ -45,7 +43,7 @@ pub enum ChromeArg {
     Text(String),
 }
 
-/// The whole file, as its `Display`. Rows may come in any order of lanes.
+/// The whole file, as its `Display`.
 ///
 /// ```
 /// use executor_core::{ChromeFile, ChromePhase, ChromeRow};

@@ -8,9 +8,7 @@ use crate::words::sleep::WORKERS_MAX;
 /// The largest [`Tuning::private_tasks`], and the size of every worker's buffer.
 pub const PRIVATE_TASKS_MAX: usize = 256;
 
-/// The default [`Tuning::wake_threshold`].
-///
-/// Unparking costs the caller about 4 µs, more than a few dozen short tasks.
+/// The default [`Tuning::wake_threshold`]; unparking costs the caller about 4 µs.
 pub const WAKE_ON_HOARD_THRESHOLD: u32 = 32;
 
 /// Settings of an executor.
@@ -41,7 +39,7 @@ pub struct ExecutorConfig {
     pub tuning: Tuning,
 }
 
-/// Constants of the policy, with measured defaults: see [`ExecutorConfig::tune`].
+/// Constants of the policy, with measured defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tuning {
@@ -75,8 +73,7 @@ pub enum OnPanic {
     /// joining thread.
     #[default]
     Stop,
-    /// A handler gets the panic, and the executor goes on. Tasks that the panicked task spawned
-    /// run.
+    /// A handler gets the panic, and the executor goes on.
     Isolate,
 }
 
@@ -232,7 +229,7 @@ impl ExecutorConfig {
     }
 }
 
-/// A field of [`ExecutorConfig`] is out of its range. Nothing was started.
+/// A field of [`ExecutorConfig`] is out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// Name of the field.

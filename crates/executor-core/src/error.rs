@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-/// The executor did not accept the task, and returns it.
-///
-/// It no longer accepts tasks (after `join`, `shutdown`, drop or a panic), or the in-flight count
-/// would have overflowed. The task has not run and will not run.
+/// The executor is closed, or its in-flight count would have overflowed. The task will not run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Rejected<T>(pub T);
 
@@ -27,7 +24,6 @@ impl<T> std::error::Error for Rejected<T> {}
 mod tests {
     use super::*;
 
-    /// It has neither `Debug` nor `Display`.
     struct Opaque;
 
     #[test]

@@ -11,8 +11,7 @@
 //!              every operation
 //! ```
 //!
-//! Each method of a port is *one* shared operation. The modules have floors; each imports from
-//! lower ones:
+//! Each module imports from lower floors:
 //!
 //! ```text
 //!   run      the loop: step, find, idle, worker_loop; contexts and trace hooks

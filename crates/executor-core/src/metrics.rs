@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
-/// One worker's counters. They only grow.
+/// One worker's counters. They only grow; those of spawns, publications, wakes and own tasks are
+/// updated when the worker has no more work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerMetricsLocal {
-    /// Own tasks run, private or public; updated when the worker has no more work.
+    /// Own tasks run, private or public.
     pub executed_local: u64,
     /// Tasks run that came from the injector.
     pub executed_injector: u64,
     /// Tasks run that were stolen from another worker.
     pub executed_stolen: u64,
-    /// Tasks that this worker's tasks spawned; updated like `executed_local`.
+    /// Tasks that this worker's tasks spawned.
     pub spawned: u64,
-    /// Private tasks that became public; updated like `executed_local`.
+    /// Private tasks that became public.
     pub published: u64,
     /// Probes of other workers' queues.
     pub steals_tried: u64,
@@ -21,7 +22,7 @@ pub struct WorkerMetricsLocal {
     pub steals_won: u64,
     /// Times that the worker parked.
     pub parks: u64,
-    /// Workers that this one woke; updated like `executed_local`.
+    /// Workers that this one woke.
     pub wakes: u64,
     /// Wakes of this worker after which it found nothing.
     pub wakes_for_nothing: u64,

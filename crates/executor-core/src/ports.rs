@@ -1,9 +1,7 @@
 //! The small traits through which the policy reaches memory, queues and parking.
 //!
 //! Each method is at most one shared operation: the simulator can switch workers before each, and a
-//! model checker sees each. [`ProducerPorts`] bundles what handing over a task needs,
-//! [`WorkerPorts`] what a worker needs on top. [`Access`] is for tasks. [`OrderedSet`], [`Fifo`], [`Table`] and
-//! [`Exclusive`] are for policies above the executor.
+//! model checker sees each.
 
 mod access;
 pub(crate) mod bundles;

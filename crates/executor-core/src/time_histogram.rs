@@ -1,7 +1,7 @@
 //! A histogram of times; a sample costs a few instructions.
 //!
 //! Each doubling of the time has sixteen buckets of equal width. A percentile is at most a
-//! sixteenth too large. A histogram has at most a thousand numbers.
+//! sixteenth too large.
 //!
 //! ```text
 //!   0 1 2 … 15 │ 16 17 … 31 │ 32-33 34-35 … 62-63 │ 64-67 …      nanoseconds in a bucket
@@ -29,7 +29,6 @@ const IN_A_DOUBLING: usize = 1 << FINENESS;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TimeHistogram {
-    /// Samples by bucket, up to the last that has any.
     counts: Vec<u64>,
     samples: u64,
     sum_ns: u64,
@@ -108,8 +107,7 @@ impl TimeHistogram {
         self.samples
     }
 
-    /// The time that `percent` of 100 samples did not exceed, at most a sixteenth too large; zero
-    /// without samples.
+    /// The time that `percent` of 100 samples did not exceed; zero without samples.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Duration {
         let rank = (self.samples as f64 * percent / 100.0).ceil().max(1.0) as u64;

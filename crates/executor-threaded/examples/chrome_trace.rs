@@ -13,7 +13,6 @@ use std::io::BufWriter;
 
 use executor_threaded::{ChromeTrace, Executor, WorkerCtx, for_host};
 
-/// Most numbers that one task sorts itself.
 const SMALL: usize = 4_096;
 
 struct Sort<'a>(&'a mut [u64]);

@@ -35,7 +35,6 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         .build(|_| (), |(), _cx| {})?;
     executor.spawn_external_batch(vec![(); 1_000])?;
     executor.wait_idle();
-    // Workers search for a moment before they sleep.
     thread::sleep(Duration::from_secs(1));
 
     let before = context_switches()?;
@@ -50,7 +49,6 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     })
 }
 
-/// Voluntary and involuntary context switches of all workers so far.
 fn context_switches() -> Result<u64, Box<dyn Error>> {
     let value = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
     let mut switches = 0;

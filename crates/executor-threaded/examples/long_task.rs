@@ -5,11 +5,7 @@
 //! ```
 //!
 //! The scan is one task, a cursor over the records. Between two records it asks a policy whether
-//! its turn is over. If so it puts the cursor back, in two halves if a worker is idle. So the scan
-//! becomes parallel, and a short task from outside gets its turn.
-//!
-//! The policy is the application's own: it ends a turn after a number of *bytes*, in one large
-//! record or a thousand small ones.
+//! its turn is over; if so it puts the cursor back, in two halves if a worker is idle.
 
 use std::error::Error;
 use std::ops::Range;
@@ -18,20 +14,16 @@ use executor_threaded::yield_policy::{AdaptiveYield, YieldPolicy};
 use executor_threaded::{ExecutorConfig, WorkerCtx, for_host, scope};
 
 enum Task {
-    /// Search the records in this range.
     Scan(Range<usize>),
-    /// A task from outside, during the scan.
     Ping,
 }
 
-/// Ends a turn after a number of bytes, sooner if a worker is idle.
 struct ByBytes {
     budget: usize,
     left: usize,
 }
 
 impl ByBytes {
-    /// The weight of the last step, which only the application knows.
     fn weigh(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(bytes);
     }
@@ -133,7 +125,7 @@ fn count(record: &[u8]) -> usize {
         .count()
 }
 
-/// Records of 16 bytes to 64 KiB with the word in some, the same in every run.
+/// The same records in every run, of 16 bytes to 64 KiB.
 fn records(n: usize) -> Vec<Vec<u8>> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move || {

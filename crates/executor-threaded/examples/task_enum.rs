@@ -4,10 +4,9 @@
 //! cargo run --release -p executor-threaded --example task_enum -- 200000000
 //! ```
 //!
-//! Tasks are values of one enum: one finds the small primes, and ranges of segments split until
-//! they are small. The runner holds what all tasks read. A worker's scratch value holds what its
-//! tasks write: a sieve that is reused, and a count that is added to the total when the scratch
-//! value is dropped, before `join` returns.
+//! The runner holds what all tasks read. A worker's scratch value holds what its tasks write: a
+//! sieve that is reused, and a count that is added to the total when the scratch value is dropped,
+//! before `join` returns.
 
 use std::error::Error;
 use std::ops::Range;
@@ -23,13 +22,10 @@ const SEGMENT: u64 = 1 << 19;
 const SEGMENTS_MAX: u64 = 4;
 
 enum Task {
-    /// Find the primes up to the square root of the bound, then start on the segments.
     FindSmallPrimes { bound: u64 },
-    /// Count the primes in these segments.
     CountSegments { segments: Range<u64>, bound: u64 },
 }
 
-/// A worker's scratch value.
 struct Scratch {
     /// For each odd number of a segment, whether it is composite.
     sieve: Vec<bool>,

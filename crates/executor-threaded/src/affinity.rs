@@ -1,12 +1,8 @@
 //! Deals out cores, each at most once per process, so that two pinned executors never share one.
 //!
-//! ```text
-//!   cores this process may use, or a set of them  −  leased cores  =  free cores
-//! ```
-//!
-//! A worker's thread holds its [`CoreLease`] until it ends; the drop frees the core. A thread
-//! inherits the mask of the thread that starts it, so an executor that is built on a pinned worker
-//! shares that worker's core.
+//! A worker's thread holds its [`CoreLease`] until it ends. A thread inherits the mask of the
+//! thread that starts it, so an executor that is built on a pinned worker shares that worker's
+//! core.
 
 use crate::lock;
 use std::collections::BTreeSet;
@@ -17,11 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use core_affinity::CoreId;
 use executor_core::Pin;
 
-/// Cores with a lease.
 static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
-/// Deals out cores, each at most once per process at a time. Pinned executors take their cores
-/// here, and threads beside them can do so too.
+/// Deals out cores, to executors and to other threads, each at most once per process at a time.
 ///
 /// ```
 /// use executor_threaded::affinity::CoreAssigner;
@@ -72,13 +66,13 @@ impl CoreAssigner {
         Ok(Self { cores: chosen })
     }
 
-    /// All cores that it deals out, taken or not, by the operating system's numbers.
+    /// All cores that it deals out, taken or not.
     #[must_use]
     pub fn cores(&self) -> &[usize] {
         &self.cores
     }
 
-    /// The number of free cores, which may change at once.
+    /// The number of free cores.
     #[must_use]
     pub fn free(&self) -> usize {
         let taken = taken();
@@ -152,8 +146,7 @@ impl Drop for CoreLease {
 pub enum CoreError {
     /// The set of cores is empty.
     Empty,
-    /// The calling thread may not use this core: it does not exist, or an affinity mask excludes
-    /// it.
+    /// The calling thread may not use this core.
     NotAllowed {
         /// The core.
         core: usize,
@@ -188,11 +181,8 @@ impl fmt::Display for CoreError {
 
 impl std::error::Error for CoreError {}
 
-/// Whether [`Pin::Auto`] would pin the workers of an executor that is built on this thread, if
-/// there is a core for each and one more: on Linux, when no affinity mask and no container's share
-/// keeps the process from a core.
-///
-/// Elsewhere pinning is a hint or does harm, and so does pinning in a shared part of a machine.
+/// Whether [`Pin::Auto`] may pin on this machine: on Linux, when no affinity mask and no
+/// container's share keeps the process from a core. Elsewhere pinning is a hint or does harm.
 #[must_use]
 pub fn default_pin_threads() -> bool {
     if !cfg!(target_os = "linux") {
@@ -207,7 +197,6 @@ pub fn default_pin_threads() -> bool {
     allowed_cores() == online && num_cpus::get() >= online.len()
 }
 
-/// Where a worker's thread may run.
 #[derive(Debug)]
 pub(crate) enum Place {
     /// Wherever the thread that starts it may.
@@ -217,7 +206,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Keeps the current thread there. `false` if the operating system refused.
+    /// Returns `false` if the operating system refused.
     pub(crate) fn take(&self) -> bool {
         match self {
             Self::Anywhere => true,
@@ -235,7 +224,6 @@ impl Place {
     }
 }
 
-/// A place for each of `workers`, on `cpus` if there are any.
 pub(crate) fn places(pin: Pin, workers: usize, cpus: Option<&[usize]>) -> Result<Vec<Place>, CoreError> {
     let assigner = match cpus {
         Some(cpus) => CoreAssigner::among(cpus.iter().copied())?,
@@ -279,11 +267,9 @@ fn keep_current_thread_among(cores: &[usize]) -> bool {
 }
 
 fn taken() -> MutexGuard<'static, BTreeSet<usize>> {
-    // Code under the lock cannot leave the set half changed.
     lock(&TAKEN)
 }
 
-/// Cores that the calling thread may use.
 fn allowed_cores() -> Vec<usize> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     cores.into_iter().map(|core| core.id).collect()

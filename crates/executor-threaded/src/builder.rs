@@ -1,7 +1,4 @@
 //! Sets up an executor: what plain data ([`ExecutorConfig`]) cannot hold, such as names and hooks.
-//!
-//! [`ExecutorBuilder::build`] starts threads that an [`Executor`] owns, [`ExecutorBuilder::scope`]
-//! threads that end before it returns.
 
 use std::any::Any;
 use std::fmt;
@@ -52,16 +49,12 @@ pub struct ExecutorBuilder<T, FI = DefaultIdle, FH = DefaultTrace, P = DropPaylo
 impl<T: Send + 'static> Executor<T> {
     /// Starts an executor; returns when every worker has its scratch value.
     ///
-    /// `scratch_init` makes the scratch value of each worker, by number, on the worker's own
-    /// thread, where it is dropped as well. `runner` runs a task and may spawn more.
-    ///
-    /// Threads inherit the affinity mask of the calling thread: an executor that is built on a
-    /// pinned worker has that worker's core only.
+    /// `scratch_init` makes each worker's scratch value, on the worker's own thread, where it is
+    /// also dropped. Threads inherit the affinity mask of the calling thread.
     ///
     /// # Errors
     ///
-    /// If the configuration is not valid, a thread cannot be started or pinned, or `scratch_init`
-    /// panics; see [`BuildError`]. No thread is left running.
+    /// See [`BuildError`]; no thread is left running.
     pub fn new<S, A, R>(config: ExecutorConfig, scratch_init: A, runner: R) -> Result<Self, BuildError>
     where
         S: 'static,
@@ -73,7 +66,7 @@ impl<T: Send + 'static> Executor<T> {
 }
 
 impl<T> Executor<T> {
-    /// A builder for what plain settings cannot hold: thread names, stack size, hooks.
+    /// A builder, for what plain settings cannot hold.
     #[must_use]
     pub fn builder() -> ExecutorBuilder<T> {
         ExecutorBuilder::new()
@@ -93,8 +86,7 @@ impl<T> ExecutorBuilder<T> {
 }
 
 impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
-    /// The plain settings. The default is [`for_host`](crate::for_host): a worker for each core that
-    /// this process may use.
+    /// The plain settings. The default is [`for_host`](crate::for_host).
     #[must_use]
     pub fn config(mut self, config: ExecutorConfig) -> Self {
         self.settings.config = config;
@@ -102,8 +94,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         self
     }
 
-    /// Threads are named `{prefix}-{worker}`. Default `windlass`. Linux shows the first 15 bytes of
-    /// a name.
+    /// Threads are named `{prefix}-{worker}`. Default `windlass`.
     #[must_use]
     pub fn thread_name(mut self, prefix: impl Into<String>) -> Self {
         self.settings.thread_name = prefix.into();
@@ -112,8 +103,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
 
     /// Size of each thread's stack in bytes. The default is the standard library's.
     ///
-    /// A worker's stack also holds its buffer of 256 private tasks. If that and the scratch value
-    /// are larger than some kilobytes, room for them is added.
+    /// Room for large scratch values and private tasks is added.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.settings.stack_size = Some(bytes);
@@ -181,8 +171,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         }
     }
 
-    /// Receives the events of each worker. `make` is called on the worker's thread, so the hooks
-    /// need not be `Send`. The default costs nothing.
+    /// Receives the events of each worker. `make` is called on the worker's thread.
     #[must_use]
     pub fn trace_hooks<F, H>(self, make: F) -> ExecutorBuilder<T, FI, F, P>
     where
@@ -199,10 +188,8 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
     }
 
     /// Handles the panic of a task under [`OnPanic::Isolate`](crate::OnPanic::Isolate), on the
-    /// worker's thread: it gets the worker's number, the payload, and the scratch value, which it
-    /// may replace. The default is an event of `tracing` at level ERROR.
-    ///
-    /// If the handler panics, the executor stops with that panic.
+    /// worker's thread, with the worker's number, the payload and the scratch value. The default is
+    /// an event of `tracing` at level ERROR.
     ///
     /// ```
     /// use executor_threaded::{Executor, ExecutorConfig, OnPanic};
@@ -242,9 +229,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         }
     }
 
-    /// Starts the workers; returns when each has its scratch value.
-    ///
-    /// `scratch_init` runs on the worker's own thread, so the scratch value need not be `Send`.
+    /// Starts the workers, as [`Executor::new`] does.
     ///
     /// # Errors
     ///

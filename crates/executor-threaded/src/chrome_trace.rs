@@ -18,14 +18,11 @@ use executor_core::{
     ChromeArg, ChromeFile, ChromePhase, ChromeRow, ExecTraceEvent, PopSource, TraceHooks, nanos,
 };
 
-/// Default number of entries of a worker.
 const ENTRIES_MAX: usize = 1 << 20;
 
-/// Records what an executor's workers do. Tasks are shown by a name of type `N`, such as
-/// `&'static str` or a number.
+/// Records what an executor's workers do, with an `N` as a task's name, such as `&'static str`.
 ///
-/// Clones are the same trace. Write it after the join, since workers hand over their records when
-/// they leave.
+/// Clones are the same trace. Write it after the join.
 ///
 /// ```
 /// use executor_threaded::{ChromeTrace, Executor, ExecutorConfig};
@@ -72,7 +69,6 @@ enum What<N> {
         victim: Option<usize>,
     },
     Parked,
-    /// The end of the bar that began last.
     End,
     Returned(N),
     Panicked,
@@ -86,8 +82,7 @@ impl<N> ChromeTrace<N> {
         Self::with_entries_max(ENTRIES_MAX)
     }
 
-    /// The same with room for `entries_max` entries of each worker; a task is two. Later entries
-    /// are only counted.
+    /// The same with room for `entries_max`; a task is two. Later entries are only counted.
     #[must_use]
     pub fn with_entries_max(entries_max: usize) -> Self {
         Self {
@@ -146,7 +141,6 @@ impl<N: Copy> ChromeTrace<N> {
     }
 
     fn recorded(&self) -> MutexGuard<'_, Recorded<N>> {
-        // Code under the lock cannot leave it half changed.
         lock(&self.recorded)
     }
 }
@@ -224,7 +218,6 @@ pub struct ChromeHooks<N: Copy, F> {
     worker: usize,
     name: F,
     entries: Vec<Entry<N>>,
-    /// Whether a bar is open.
     open: bool,
     lost: u64,
 }

@@ -14,18 +14,17 @@ use crate::metrics::MetricsSnapshot;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A field of the configuration is out of its range. No thread was started.
+    /// A field of the configuration is out of its range.
     Config(ConfigError),
-    /// No configuration was given, and the host's number of workers is overridden by something that
-    /// is no number. No thread was started.
+    /// No configuration was given, and the variable for the host's number of workers holds no
+    /// number.
     Host(HostError),
-    /// The prefix of the thread names has a NUL byte. No thread was started.
+    /// The prefix of the thread names has a NUL byte.
     ThreadName {
         /// The prefix.
         prefix: String,
     },
-    /// There is no core for each worker under `Pin::Always`, or this process may not use a core of
-    /// the set. No thread was started.
+    /// There is no core for each worker under `Pin::Always`, or one of the set may not be used.
     Cores(CoreError),
     /// The operating system did not pin a worker's thread.
     Pin {
@@ -110,15 +109,14 @@ impl From<CoreError> for BuildError {
     }
 }
 
-/// The executor has ended, but a task panicked or not every task has run; from
-/// [`Executor::try_join`](crate::Executor::try_join).
+/// The executor has ended, but a task panicked or not every task has run.
 #[non_exhaustive]
 pub struct Aborted<T> {
-    /// The payload of the first panic, if there was one.
+    /// The payload of the first panic.
     pub panic: Option<Box<dyn Any + Send>>,
     /// The workers' counters.
     pub metrics: MetricsSnapshot,
-    /// Tasks that were accepted or spawned and have not run, in no particular order.
+    /// Tasks that have not run, in no particular order.
     pub tasks: Vec<T>,
 }
 

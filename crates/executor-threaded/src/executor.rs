@@ -1,7 +1,7 @@
 //! The executor: a set of threads that one value owns.
 //!
-//! Every way to end it takes the executor by value or is its drop, so no thread outlives it. The
-//! ways are in [`crate::shutdown`].
+//! Every way to end it takes it by value or is its drop, so no thread outlives it; see
+//! [`crate::shutdown`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,11 +16,8 @@ use crate::worker_id::current_worker_id;
 
 /// Runs tasks of one type on a fixed set of threads, local-first and work-stealing.
 ///
-/// See the [crate's documentation](crate) for an example.
-///
-/// A drop lets running tasks finish, drops the others and joins the threads. A drop inside one of
-/// its own tasks joins none, since every worker waits for that task; the threads then end by
-/// themselves after it.
+/// A drop lets running tasks finish, drops the others and joins the threads. Inside one of its own
+/// tasks it joins none.
 pub struct Executor<T> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<WorkerThread<T>>,
@@ -37,8 +34,7 @@ impl<T> Executor<T> {
     ///
     /// # Errors
     ///
-    /// The task, if the executor no longer accepts any: after [`Executor::join_timeout`], a
-    /// handle's `shutdown` or a panic.
+    /// The task, if the executor no longer accepts any.
     pub fn spawn_external(&self, task: T) -> Result<(), Rejected<T>> {
         self.shared.spawn_external(task)
     }
@@ -64,14 +60,13 @@ impl<T> Executor<T> {
         self.shared.scheduler().config()
     }
 
-    /// Whether tasks are accepted. It may change at once.
+    /// Whether tasks are accepted.
     #[must_use]
     pub fn is_accepting(&self) -> bool {
         self.shared.scheduler().state().is_accepting(&*self.shared)
     }
 
-    /// Tasks that are queued or running, and counts that workers hold. It may change at once, and
-    /// is never too small.
+    /// Tasks that are queued or running, and counts that workers hold; never too small.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.shared.scheduler().state().in_flight(&*self.shared)
@@ -79,11 +74,9 @@ impl<T> Executor<T> {
 
     /// Blocks until nothing is in flight. The executor still accepts tasks.
     ///
-    /// After an abort it waits until every task has run or was returned.
-    ///
     /// # Panics
     ///
-    /// On one of the executor's own workers, whose task would wait for itself.
+    /// On one of the executor's own workers.
     pub fn wait_idle(&self) {
         self.assert_not_on_own_worker("wait_idle");
         self.shared.scheduler().wait_idle(&*self.shared);
@@ -94,7 +87,6 @@ impl<T> Executor<T> {
         self.threads.iter().any(|worker| worker.thread().id() == me)
     }
 
-    /// Panics instead of letting a task wait for its own end.
     pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
         assert!(
             !self.is_on_own_worker(),

@@ -49,14 +49,13 @@ impl<T> ExecutorHandle<T> {
         self.shared.spawn_external_batch(tasks)
     }
 
-    /// Whether tasks are accepted. It may change at once.
+    /// Whether tasks are accepted.
     #[must_use]
     pub fn is_accepting(&self) -> bool {
         self.shared.scheduler().state().is_accepting(&*self.shared)
     }
 
-    /// Tasks that are queued or running, and counts that workers hold. It may change at once, and
-    /// is never too small.
+    /// Tasks that are queued or running, and counts that workers hold; never too small.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.shared.scheduler().state().in_flight(&*self.shared)

@@ -1,8 +1,5 @@
-//! Where a user takes part: what an idle worker does, which events a worker reports, what becomes of
-//! a panic.
-//!
-//! [`ExecutorBuilder`](crate::ExecutorBuilder) takes them. Each is a type parameter, so hooks that do
-//! nothing cost nothing.
+//! Where a user takes part: what an idle worker does, which events a worker reports, what becomes
+//! of a panic.
 
 pub use crate::builder::{DefaultIdle, DefaultTrace};
 pub use crate::chrome_trace::ChromeHooks;

@@ -1,5 +1,4 @@
-//! The number of workers for this machine: the cores that this *process* may use by its affinity
-//! mask and its container's share, unless `WINDLASS_WORKERS` overrides it.
+//! The number of workers for this machine.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,8 +10,8 @@ use executor_core::sleep::WORKERS_MAX;
 /// The environment variable that overrides the number of workers.
 pub const WORKERS_VARIABLE: &str = "WINDLASS_WORKERS";
 
-/// A default configuration with a worker for each core that this process may use, or with
-/// `WINDLASS_WORKERS` of them.
+/// A default configuration with a worker for each core that this process may use by its affinity
+/// mask and its container's share, or with `WINDLASS_WORKERS` of them.
 ///
 /// ```
 /// let config = executor_threaded::for_host()?;

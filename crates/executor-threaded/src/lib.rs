@@ -11,12 +11,7 @@
 //! Starts, stops and panics are spans and events of `tracing`; with the feature `task-events`, so
 //! is every task, at level TRACE.
 //!
-//! All decisions are made in `executor-core`. This crate brings what the policy runs on:
-//!
-//! - [`Executor`], [`scope`](scope()) and [`ExecutorHandle`] for owners and producers,
-//!   [`WorkerCtx`] for tasks
-//! - [`hooks`] and [`yield_policy`] for those who want to take part, [`affinity`] for cores
-//! - deques, parkers, atomics, threads and pinning, behind core's ports
+//! All decisions are made in `executor-core`; this crate has the threads and what its ports reach.
 #![forbid(unsafe_code)]
 
 pub mod affinity;

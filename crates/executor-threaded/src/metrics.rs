@@ -1,7 +1,4 @@
 //! The counters of all workers, as a table for people.
-//!
-//! Each worker counts in plain integers ([`WorkerMetricsLocal`]) that are put together when its
-//! thread has ended. So counting costs no shared operation.
 
 mod delays;
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use executor_core::panic_message;
 
-/// A handler of worker, payload and scratch value.
 pub(crate) type PanicHandler<S> = Arc<dyn Fn(usize, Box<dyn Any + Send>, &mut S) + Send + Sync>;
 
 /// A handler of [`ExecutorBuilder::on_panic`](crate::ExecutorBuilder::on_panic), or the default. It

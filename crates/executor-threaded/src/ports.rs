@@ -1,7 +1,4 @@
 //! Core's ports on threads, each method the operation that its port names.
-//!
-//! [`Shared`] holds the words, the injector, the thieves' ends of all queues and the unparkers; it
-//! serves as a producer's ports. [`ThreadPorts`] has one worker's own queue and parker besides.
 
 mod arrival;
 mod events;
@@ -33,15 +30,13 @@ pub use events::{JoinLatch, JoinLatchGuard};
 
 use crate::random::{below, victim_rng};
 
-/// What all parties of an executor share. Its words are the machine's own, or those of a test that
-/// counts their changes.
+/// Its words are the machine's own, or those of a test that counts their changes.
 pub struct Shared<T, M: Memory = Native> {
     scheduler: Scheduler<M::Word>,
     memory: M,
     injector: Injector<Arrival<T>>,
     stealers: Box<[Stealer<T>]>,
     unparkers: Box<[Unparker]>,
-    /// For threads that wait until nothing is in flight.
     signals: EventCount,
     pub join_latch: JoinLatch,
     /// The payload of the first panic.
@@ -50,19 +45,16 @@ pub struct Shared<T, M: Memory = Native> {
     waits: Waits,
     /// When each worker was last unparked, until it notices.
     unparked_ns: Box<[CachePadded<AtomicU64>]>,
-    /// The zero of the clock.
     started: Instant,
 }
 
 impl<T> Shared<T> {
-    /// The shared part of an executor with a valid `config`, and each worker's ports.
     pub(crate) fn new(config: ExecutorConfig) -> (Arc<Self>, Vec<ThreadPorts<T>>) {
         Self::of_words(config, Native, NativeWord::new)
     }
 }
 
 impl<T, M: Memory + Copy> Shared<T, M> {
-    /// The same with words of `memory`, made by `word`.
     pub fn of_words(
         config: ExecutorConfig,
         memory: M,
@@ -151,7 +143,6 @@ impl<T, M: Memory> Shared<T, M> {
     }
 }
 
-/// One worker's ports.
 pub struct ThreadPorts<T, M: Memory = Native> {
     shared: Arc<Shared<T, M>>,
     worker: usize,
@@ -162,14 +153,10 @@ pub struct ThreadPorts<T, M: Memory = Native> {
     private: Box<Private>,
 }
 
-/// A worker's generator and measurements.
 struct Private {
     victims: RefCell<XorShiftRng>,
-    /// Time spent parked.
     idle: Cell<Duration>,
-    /// Times from an unpark to running.
     wake_delays: RefCell<TimeHistogram>,
-    /// The last of these, until it is asked for.
     wake_delay_ns: Cell<u64>,
 }
 
@@ -255,7 +242,6 @@ mod tests {
 
     use super::*;
 
-    /// Panics when dropped, with another one of it, `depth` times.
     struct PanicsWhenDropped {
         depth: u32,
     }

@@ -1,7 +1,6 @@
 //! A worker's random numbers: one generator for its tasks, one for its victims.
 //!
-//! Both follow from the executor's seed and the worker's number. They are two, so that a task that
-//! draws numbers does not change whom its worker steals from.
+//! They are two, so that a task that draws numbers does not change whom its worker steals from.
 
 use rand_core::SeedableRng;
 use rand_xorshift::XorShiftRng;
@@ -14,7 +13,6 @@ pub(crate) fn below(random: u32, bound: usize) -> usize {
     ((u64::from(random) * bound as u64) >> 32) as usize
 }
 
-/// The generator of a worker's victims.
 pub(crate) fn victim_rng(seed: u64, worker: usize) -> XorShiftRng {
     let first = splitmix64(seed ^ splitmix64(worker as u64));
     let second = splitmix64(first);
@@ -24,7 +22,6 @@ pub(crate) fn victim_rng(seed: u64, worker: usize) -> XorShiftRng {
     XorShiftRng::from_seed(bytes)
 }
 
-/// The generator of a worker's tasks, independent of its victims.
 pub(crate) fn task_rng(seed: u64, worker: usize) -> XorShiftRng {
     victim_rng(!seed, worker)
 }

@@ -5,8 +5,6 @@
 //!   start ─► body(handle) ─► close ─► drain ─► join ─► report: value, scratches, metrics
 //!               └─ panics ─► abort ────────────► join ─► thrown again
 //! ```
-//!
-//! The threads are those of [`std::thread::scope`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, ScopedJoinHandle};
@@ -38,12 +36,8 @@ pub struct ScopeReport<S, R> {
 /// Runs `body` with an executor that ends before `scope` returns, so tasks and scratch values may
 /// borrow.
 ///
-/// `body` is called on the calling thread, when every worker has its scratch value. When it
-/// returns, the executor closes, runs what was accepted and what that spawns, and joins its
-/// threads. Handles that leave the scope reject every task.
-///
-/// After a handle's [`shutdown`](ExecutorHandle::shutdown) the tasks that have not run are dropped,
-/// and counted in `metrics.total.returned`.
+/// `body` runs on the calling thread. When it returns, the executor closes, runs what was accepted
+/// and what that spawns, and joins its threads.
 ///
 /// ```
 /// use executor_threaded::{ExecutorConfig, scope};
@@ -66,8 +60,7 @@ pub struct ScopeReport<S, R> {
 ///
 /// # Errors
 ///
-/// If the configuration is not valid, a thread cannot be started or pinned, or `scratch_init`
-/// panics; see [`BuildError`]. No thread is left running, and `body` is not called.
+/// See [`BuildError`]; no thread is left running, and `body` is not called.
 ///
 /// # Panics
 ///
@@ -130,7 +123,6 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
     }
 }
 
-/// The rest of a scope whose threads are started.
 fn run_scope<T, S, R>(
     started: Started<T, ScopedJoinHandle<'_, WorkerOutput<T, S>>>,
     body: impl FnOnce(&ExecutorHandle<T>) -> R,

@@ -7,7 +7,6 @@ use executor_core::ExecutorConfig;
 
 use crate::host::{HostError, for_host};
 
-/// Called with a worker's number on the worker's thread.
 pub(crate) type WorkerHook = Arc<dyn Fn(usize) + Send + Sync>;
 
 pub(crate) struct Settings {
@@ -16,7 +15,6 @@ pub(crate) struct Settings {
     pub(crate) host_error: Option<HostError>,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
-    /// The cores of the workers, if they are restricted.
     pub(crate) cpus: Option<Vec<usize>>,
     pub(crate) on_start: Option<WorkerHook>,
     pub(crate) on_stop: Option<WorkerHook>,

@@ -10,10 +10,6 @@
 //! | the end of a [`scope`](crate::scope()) | run | is thrown again | threads have ended |
 //! | drop on one of its own workers | are dropped | was printed, and is dropped | never |
 //!
-//! A drop inside one of its own tasks cannot wait for any of its threads: they stay until nothing
-//! is in flight, and the dropping task is in flight. The threads end by themselves after the
-//! running tasks.
-//!
 //! Why no task falls between the phases: [`executor_core::Scheduler`].
 
 use std::any::Any;
@@ -33,7 +29,6 @@ pub(crate) struct End<T, K> {
     panic: Option<Box<dyn Any + Send>>,
     metrics: MetricsSnapshot,
     returned: Vec<T>,
-    /// The scratch values that were kept, by worker.
     scratches: Vec<K>,
 }
 
@@ -41,13 +36,13 @@ impl<T> Executor<T> {
     /// Closes the executor, runs everything that was accepted and all that this spawns, and joins
     /// the threads. Every scratch value has been dropped when it returns.
     ///
-    /// After a handle's [`shutdown`](crate::ExecutorHandle::shutdown) tasks that have not run are
-    /// dropped, and counted in `returned`; [`Executor::try_join`] returns them instead.
+    /// Tasks that a handle's [`shutdown`](crate::ExecutorHandle::shutdown) kept from running are
+    /// dropped; [`Executor::try_join`] returns them.
     ///
     /// # Panics
     ///
-    /// With the first panic of a task, a hook or a scratch value's drop. On one of the executor's
-    /// own workers, whose task would wait for itself.
+    /// With the first panic of a task, a hook or a scratch value's drop; on one of the executor's
+    /// own workers.
     pub fn join(self) -> MetricsSnapshot {
         self.assert_not_on_own_worker("join");
         self.close();
@@ -79,7 +74,7 @@ impl<T> Executor<T> {
     ///
     /// # Panics
     ///
-    /// On one of the executor's own workers, whose task would wait for itself.
+    /// On one of the executor's own workers.
     #[expect(
         clippy::result_large_err,
         reason = "returned once in an executor's life, and hardly larger than the Ok"
@@ -104,8 +99,7 @@ impl<T> Executor<T> {
     ///
     /// # Errors
     ///
-    /// The executor, if it has not ended by then. It accepts no more tasks and goes on draining;
-    /// join it again, or shut it down.
+    /// The executor, if it has not ended by then. It is closed and goes on draining.
     ///
     /// # Panics
     ///
@@ -120,15 +114,14 @@ impl<T> Executor<T> {
         }
     }
 
-    /// Lets running tasks finish, and returns all others, those that they still spawn included, in
-    /// no particular order.
+    /// Lets running tasks finish, and returns all others in no particular order.
     ///
     /// It does not throw a panic again, since that would lose the tasks. To get both, call
     /// [`ExecutorHandle::shutdown`](crate::ExecutorHandle::shutdown) and [`Executor::try_join`].
     ///
     /// # Panics
     ///
-    /// On one of the executor's own workers, whose task would wait for itself.
+    /// On one of the executor's own workers.
     #[must_use = "these tasks were accepted and have not run"]
     pub fn shutdown(self) -> Vec<T> {
         self.assert_not_on_own_worker("shutdown");
@@ -142,7 +135,6 @@ impl<T> Executor<T> {
         self.shared.scheduler().close(&*self.shared);
     }
 
-    /// Joins the threads of a closed executor, from another thread.
     fn collect(mut self) -> End<T, ()> {
         self.join_threads()
     }
@@ -154,7 +146,6 @@ impl<T> Executor<T> {
 }
 
 impl<T, K> End<T, K> {
-    /// Collects the threads' outputs, while `joined` joins them.
     pub(crate) fn of(
         shared: &Shared<T>,
         joined: impl Iterator<Item = thread::Result<WorkerOutput<T, K>>>,
@@ -195,7 +186,7 @@ impl<T, K> End<T, K> {
         }
     }
 
-    /// Throws the panic again if there was one; otherwise every worker has kept its scratch value.
+    /// Without a panic every worker has kept its scratch value.
     pub(crate) fn into_outcome(self) -> (MetricsSnapshot, Vec<K>) {
         if let Some(payload) = self.panic {
             resume_unwind(payload);

@@ -15,8 +15,7 @@ const ALLOWANCE_BYTES: usize = 32 << 10;
 /// were two to four in an optimised build, and ten to twelve otherwise.
 const COPIES: usize = if cfg!(debug_assertions) { 16 } else { 6 };
 
-/// The size to ask for: `chosen`, and room for a context of `context` bytes; `None` for the
-/// standard library's choice.
+/// `chosen`, and room for a context of `context` bytes; `None` for the standard library's choice.
 pub(crate) fn size(chosen: Option<usize>, context: usize) -> Option<usize> {
     if context <= ALLOWANCE_BYTES {
         return chosen;

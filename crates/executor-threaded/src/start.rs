@@ -12,14 +12,13 @@ use crate::settings::Settings;
 use crate::stack;
 use crate::worker::{Report, WorkerCtx, WorkerMain, WorkerSlot, WorkerSpec};
 
-/// Started threads. The caller joins them, after a failure at once.
 pub(crate) struct Started<T, J> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<J>,
     pub(crate) failure: Option<BuildError>,
 }
 
-/// Starts a thread for each worker by `spawn`; returns when all have reported.
+/// Returns when all threads have reported.
 pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
     mut spec: WorkerSpec<S, K, A, R, FI, FH>,
     mut spawn: impl FnMut(thread::Builder, WorkerMain<T, S, K, A, R, FI, FH>) -> io::Result<J>,
@@ -76,7 +75,7 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
     })
 }
 
-/// Waits for the report of each of `threads`; returns the failure with the lowest number.
+/// Returns the failure with the lowest number.
 fn first_failure(heard: &mpsc::Receiver<Report>, threads: usize) -> Option<BuildError> {
     let mut silent: BTreeSet<usize> = (0..threads).collect();
     let mut failures = BTreeMap::new();

@@ -2,7 +2,6 @@
 
 use executor_core::{ExecTraceEvent, TraceHooks};
 
-/// Passes everything on to the wrapped hooks, and reports tasks, parks and wakes at level TRACE.
 #[derive(Debug)]
 pub(crate) struct TaskEvents<H>(pub(crate) H);
 

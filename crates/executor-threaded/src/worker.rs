@@ -4,8 +4,6 @@
 //!   pin ─► start hook ─► scratch ─► report ─► core's run loop ─► stop hook ─► drop scratch ─► departed
 //!    └───────┴── failed ──┴───────────┘
 //! ```
-//!
-//! The builder waits for all reports.
 
 mod context;
 
@@ -28,7 +26,6 @@ use crate::ports::ThreadPorts;
 use crate::settings::{Settings, WorkerHook};
 use crate::worker_id::set_current_worker_id;
 
-/// What all workers of an executor are made from.
 pub(crate) struct WorkerSpec<S, K, A, R, FI, FH> {
     pub(crate) settings: Settings,
     pub(crate) scratch_init: A,
@@ -36,18 +33,15 @@ pub(crate) struct WorkerSpec<S, K, A, R, FI, FH> {
     pub(crate) idle_hooks: FI,
     pub(crate) trace_hooks: FH,
     pub(crate) on_panic: PanicHandler<S>,
-    /// Turns a scratch value into the thread's output.
     pub(crate) keep: fn(S) -> K,
 }
 
-/// What one worker is made from.
 pub(crate) struct WorkerSlot<T> {
     pub(crate) worker: usize,
     pub(crate) ports: ThreadPorts<T>,
     pub(crate) place: Place,
 }
 
-/// What a worker's thread returns.
 pub(crate) struct WorkerOutput<T, K> {
     pub(crate) metrics: WorkerMetricsLocal,
     pub(crate) returned: Vec<T>,
@@ -56,10 +50,8 @@ pub(crate) struct WorkerOutput<T, K> {
     pub(crate) scratch: Option<K>,
 }
 
-/// That a worker is ready, or why not.
 pub(crate) type Report = (usize, Result<(), BuildError>);
 
-/// The main function of a worker's thread.
 pub(crate) struct WorkerMain<T, S, K, A, R, FI, FH> {
     pub(crate) slot: WorkerSlot<T>,
     pub(crate) spec: Arc<WorkerSpec<S, K, A, R, FI, FH>>,
@@ -154,7 +146,6 @@ impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
     }
 }
 
-/// All that can fail before the worker runs.
 fn prepare<T, S, K, A, R, FI, I, FH, H>(
     worker: usize,
     place: &Place,

@@ -28,8 +28,7 @@ pub fn current_worker_id() -> Option<usize> {
     WORKER.get()
 }
 
-/// Sets the number of this thread's worker. The executor does so for its workers; other threads
-/// that run tasks may do it, too.
+/// Sets the number of this thread's worker, for other threads that run tasks.
 pub fn set_current_worker_id(worker: Option<usize>) {
     WORKER.set(worker);
 }

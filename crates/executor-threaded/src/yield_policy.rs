@@ -8,9 +8,8 @@
 //!   turn:  begin ─► step ─► should_yield? ─► step ─► should_yield? ── yes ─► spawn_local(cursor), return
 //! ```
 //!
-//! A policy belongs to one worker and best lies in its scratch value. What a step is, and how to
-//! split the rest, is the application's; so are policies that know what steps weigh, as in the
-//! example `long_task`.
+//! A policy belongs to one worker and best lies in its scratch value. The example `long_task` has
+//! one that knows what steps weigh.
 //!
 //! ```
 //! use executor_threaded::yield_policy::{EveryN, YieldPolicy};

@@ -6,13 +6,12 @@
 //!            └ lap 0 ┘        └─ lap 1 ┘         └ lap 2
 //! ```
 //!
-//! Indices only grow; a lap is the indices of one block. The last index of a lap has no slot: while
-//! the tail is there, the next block is being installed.
+//! The last index of a lap has no slot: while the tail is there, the next block is being installed.
 //!
 //! A slot is ready for the index whose **stamp** it carries. No stamp is used twice, so a reused
-//! block needs no cleaning. New blocks carry [`NEVER`], which belongs to no index.
+//! block needs no cleaning.
 //!
-//! All access is through [`BlockRef`], a plain pointer. A reference would have to be valid as long
+//! All access is through [`BlockRef`], a plain pointer: a reference would have to be valid as long
 //! as it lives, and the producer of the last ready slot cannot ensure that.
 
 use std::mem::MaybeUninit;
@@ -24,10 +23,10 @@ use crate::sync::{AtomicPtr, AtomicU64, Lifetime, UnsafeCell};
 /// Slots of a block; few in the models, so that they reach its end.
 pub(crate) const SLOTS: u64 = if cfg!(windlass_loom) { 2 } else { 127 };
 
-/// Indices of a block: its slots and the gap.
+/// Indices of a block: its slots and a gap.
 pub(crate) const LAP: u64 = SLOTS + 1;
 
-/// The stamp of a slot that has never been ready.
+/// The stamp of a new slot; it belongs to no index.
 const NEVER: u64 = 0;
 
 pub(crate) struct Block<V> {
@@ -41,10 +40,9 @@ struct Slot<V> {
     stamp: AtomicU64,
 }
 
-/// A pointer to a block, as unsafe as a pointer.
 pub(crate) struct BlockRef<V>(NonNull<Block<V>>);
 
-/// The slot of `index` in its block; [`SLOTS`] for the gap.
+/// The slot of `index`; [`SLOTS`] for the gap.
 #[inline]
 pub(crate) fn offset(index: u64) -> u64 {
     index % LAP

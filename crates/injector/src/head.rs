@@ -19,7 +19,6 @@ pub(crate) struct Head<V> {
 unsafe impl<V: Send> Send for Head<V> {}
 
 impl<V> Head<V> {
-    /// Starts at index 0 of `first`.
     pub(crate) fn new(first: BlockRef<V>) -> Head<V> {
         Head {
             block: first,
@@ -29,7 +28,6 @@ impl<V> Head<V> {
         }
     }
 
-    /// The index of the first value in the queue.
     pub(crate) fn first(&self) -> u64 {
         match self.front {
             Some(_) => self.last,
@@ -43,7 +41,6 @@ impl<V> Head<V> {
         self.front.is_some() || unsafe { self.block.is_ready(self.index) }
     }
 
-    /// Takes the first value, if it is ready. An emptied block goes to `spare`.
     #[inline]
     pub(crate) fn next(&mut self, spare: &Spare<V>) -> Option<V> {
         if let Some(value) = self.front.take() {
@@ -63,13 +60,12 @@ impl<V> Head<V> {
         Some(value)
     }
 
-    /// Puts back the value that was taken last, or its rest.
     pub(crate) fn put_back(&mut self, value: V) {
         debug_assert!(self.front.is_none(), "one value is taken at a time");
         self.front = Some(value);
     }
 
-    /// Frees the block, and forgets values in it.
+    /// Frees the block; values in it are not dropped.
     ///
     /// # Safety
     ///

@@ -1,4 +1,4 @@
-//! The queue: both ends, and what both may ask.
+//! The queue: both ends behind one type.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -54,7 +54,7 @@ pub enum Next<V> {
 pub struct Contended;
 
 impl<V> Injector<V> {
-    /// An empty queue. It allocates its first block.
+    /// An empty queue.
     #[must_use]
     pub fn new() -> Injector<V> {
         let first = BlockRef::allocate();
@@ -68,19 +68,16 @@ impl<V> Injector<V> {
 
     /// Appends `value`.
     ///
-    /// It costs one read-modify-write of the producers' index, and a store to the value's own slot.
-    /// A producer waits only while another one installs the next block, once in 127 values, for two
-    /// stores.
+    /// A producer waits only while another one installs the next block, once in 127 values.
     #[inline]
     pub fn push(&self, value: V) {
         self.tail.push(value, &self.spare);
     }
 
-    /// Whether the queue is empty: two loads.
+    /// Whether the queue is empty.
     ///
-    /// A value counts from the claim of its place until the run that takes it is over. So `false`
-    /// does not mean that [`take`](Injector::take) finds something;
-    /// [`has_ready`](Injector::has_ready) tells that.
+    /// A value counts from the claim of its place until the run that takes it is over. So after
+    /// `false` a [`take`](Injector::take) may find nothing; see [`has_ready`](Injector::has_ready).
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -97,8 +94,8 @@ impl<V> Injector<V> {
         usize::try_from(values).unwrap_or(usize::MAX)
     }
 
-    /// Whether [`take`](Injector::take) would find a value: the last look before falling asleep. If
-    /// the queue is not empty it takes the lock, and waits for other consumers.
+    /// Whether [`take`](Injector::take) would find a value. Unless the queue is empty, it takes the
+    /// lock.
     #[must_use]
     pub fn has_ready(&self) -> bool {
         !self.is_empty() && self.lock().is_ready()
@@ -107,9 +104,8 @@ impl<V> Injector<V> {
     /// Hands values to `f` until it has enough or the next one is not ready; returns how many, one
     /// that was put back included.
     ///
-    /// It does not wait for a producer: a claimed place without a value ends the run. It waits for
-    /// other consumers, whose `f` runs under the lock. `f` may push and ask for the length; it must
-    /// not take from the same queue.
+    /// A claimed place without a value ends the run. `f` runs under the consumers' lock: it may
+    /// push and ask for the length, but must not take from the same queue.
     ///
     /// # Panics
     ///
@@ -125,7 +121,7 @@ impl<V> Injector<V> {
     ///
     /// # Errors
     ///
-    /// [`Contended`], if one is. `f` was not called.
+    /// [`Contended`], if one is; `f` was not called.
     ///
     /// # Panics
     ///
@@ -167,8 +163,6 @@ impl<V> Injector<V> {
         run.taken
     }
 
-    /// The index of the first value, and the one after the last.
-    ///
     /// After a fence the end includes every value pushed before it; so if the first is not below
     /// the end, those values have gone, however old the first is.
     #[inline]
@@ -179,7 +173,6 @@ impl<V> Injector<V> {
     }
 }
 
-/// A run in progress, whose end is published by the drop.
 struct Run<'a, V> {
     head: MutexGuard<'a, Head<V>>,
     first: &'a AtomicU64,

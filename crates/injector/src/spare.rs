@@ -1,8 +1,8 @@
 //! Emptied blocks, kept for reuse, so that a steady stream allocates nothing.
 //!
-//! They lie in a ring of places. A keeper puts a block into the next place and frees the one that
-//! it finds there; a taker empties the next place, or allocates. Only exchanges move blocks. If
-//! "next" is wrong because of a race, it costs an allocation.
+//! A keeper puts a block into the ring's next place and frees the one that it finds there; a taker
+//! empties the next place, or allocates. Only exchanges move blocks: a race over "next" costs no
+//! more than an allocation.
 //!
 //! The ring holds [`BYTES`], not one block: allocators return the memory of a drained backlog, and
 //! the page faults of the next one cost more than its pushes.
@@ -13,13 +13,11 @@ use std::sync::atomic::Ordering;
 use crate::block::{Block, BlockRef};
 use crate::sync::{AtomicPtr, AtomicU64};
 
-/// Most memory in kept blocks.
 const BYTES: usize = 256 << 10;
 
 /// Places for small blocks. One in the models.
 const PLACES_MAX: usize = if cfg!(windlass_loom) { 1 } else { 128 };
 
-/// A ring of places for blocks.
 pub(crate) struct Spare<V> {
     places: [AtomicPtr<Block<V>>; PLACES_MAX],
     keep_next: AtomicU64,
@@ -27,7 +25,6 @@ pub(crate) struct Spare<V> {
 }
 
 impl<V> Spare<V> {
-    /// The number of places in use.
     const PLACES: u64 = {
         let fit = BYTES / size_of::<Block<V>>();
         if fit < 1 {
@@ -47,7 +44,6 @@ impl<V> Spare<V> {
         }
     }
 
-    /// A spare block, or a new one.
     pub(crate) fn take(&self) -> BlockRef<V> {
         // Ordering: Relaxed, here and below. Where to look first; the exchange decides.
         let next = self.take_next.load(Ordering::Relaxed);

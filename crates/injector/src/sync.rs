@@ -20,7 +20,6 @@ mod machine {
 
     pub(crate) use crossbeam::utils::Backoff;
 
-    /// A cell with loom's interface.
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
@@ -34,11 +33,10 @@ mod machine {
         }
     }
 
-    /// Nothing, on the machine: the operation before it is sequentially consistent.
+    /// Does nothing: the operation before it is sequentially consistent.
     #[inline]
     pub(crate) fn total_order() {}
 
-    /// Nothing, on the machine.
     pub(crate) struct Lifetime;
 
     impl Lifetime {
@@ -60,7 +58,7 @@ mod model {
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
 
-    /// Lets other threads run, since only they can end the wait.
+    /// Yields: only other threads can end the wait.
     pub(crate) struct Backoff;
 
     impl Backoff {
@@ -68,7 +66,7 @@ mod model {
             Backoff
         }
 
-        /// After a lost race, which needs no wait.
+        /// Follows a lost race, which needs no wait.
         pub(crate) fn spin(&self) {}
 
         pub(crate) fn snooze(&self) {
@@ -83,7 +81,6 @@ mod model {
         loom::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
     }
 
-    /// Finds accesses to a block that may have another owner, and blocks that are never freed.
     pub(crate) struct Lifetime {
         owner: UnsafeCell<()>,
         _freed: loom::alloc::Track<()>,
@@ -97,12 +94,11 @@ mod model {
             }
         }
 
-        /// An access to the block follows.
         pub(crate) fn touch(&self) {
             self.owner.with(|_| ());
         }
 
-        /// The block has no other user any more.
+        /// The block has no other user.
         pub(crate) fn pass_on(&self) {
             self.owner.with_mut(|_| ());
         }

@@ -24,7 +24,6 @@ pub(crate) struct Tail<V> {
 }
 
 impl<V> Tail<V> {
-    /// Starts at index 0 of `first`.
     pub(crate) fn new(first: BlockRef<V>) -> Tail<V> {
         Tail {
             index: AtomicU64::new(0),
@@ -32,15 +31,13 @@ impl<V> Tail<V> {
         }
     }
 
-    /// The index that is claimed next.
     #[inline]
     pub(crate) fn index(&self) -> u64 {
         // Ordering: Relaxed. Only a number; a caller that needs it fresh has passed a fence.
         self.index.load(Ordering::Relaxed)
     }
 
-    /// Claims a slot, writes `value` and makes it ready. The common case is straight: not the last
-    /// slot, and no race.
+    /// Appends `value`. Inline is the common case: not the last slot, and no race.
     #[inline]
     pub(crate) fn push(&self, value: V, spare: &Spare<V>) {
         // Ordering: Acquire. Edge `injector/tail`: pairs with the Release in `Tail::install`. A
@@ -93,8 +90,7 @@ impl<V> Tail<V> {
         unsafe { block.put(index, value) };
     }
 
-    /// Claims `index`, which is not a gap, and returns the block of its lap; or returns the other
-    /// index.
+    /// Claims `index`, which is not a gap, and returns the block of its lap; or the current index.
     #[inline]
     fn claim(&self, index: u64) -> Result<BlockRef<V>, u64> {
         // Ordering: Acquire. Edge `injector/tail`: pairs with the Release in `Tail::install`. A
@@ -112,8 +108,6 @@ impl<V> Tail<V> {
         Ok(unsafe { BlockRef::from_ptr(block).unwrap_unchecked() })
     }
 
-    /// Installs `next` as the block of the next lap.
-    ///
     /// # Safety
     ///
     /// The caller has claimed `index`, the last one of `full`, and has not made it ready yet;

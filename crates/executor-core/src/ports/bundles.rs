@@ -13,7 +13,6 @@ pub trait ProducerPorts<T>: Memory + Inject<T> + Unpark {
     fn scheduler(&self) -> &Scheduler<Self::Word>;
 }
 
-/// A reference to a producer's ports serves as well.
 impl<T, P: ProducerPorts<T>> ProducerPorts<T> for &P {
     #[inline]
     fn scheduler(&self) -> &Scheduler<Self::Word> {

@@ -28,7 +28,7 @@ pub trait Fifo<V> {
     /// Takes the oldest value.
     fn pop(&self, queue: &Self::Queue) -> Option<V>;
 
-    /// The number of values; it may change at once.
+    /// The number of values.
     fn len(&self, queue: &Self::Queue) -> usize;
 }
 

@@ -1,8 +1,7 @@
 //! Atomic words and fences as a port.
 //!
 //! A word is shared; the handle that operates on it belongs to one party, which the simulator
-//! suspends before the operation. On threads the handle is a unit type and every method is one
-//! instruction.
+//! suspends before the operation.
 
 use std::sync::atomic::Ordering;
 
@@ -63,7 +62,6 @@ impl Fetch {
     }
 }
 
-/// A handle may be used through a reference.
 impl<M: Memory> Memory for &M {
     type Word = M::Word;
 

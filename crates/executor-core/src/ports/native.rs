@@ -7,7 +7,7 @@ use super::memory::{Fetch, Memory};
 /// A word of the machine's memory.
 pub type NativeWord = AtomicUsize;
 
-/// Access to [`NativeWord`]s; threads need no state for it.
+/// Access to [`NativeWord`]s.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native;
 

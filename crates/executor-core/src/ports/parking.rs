@@ -46,8 +46,7 @@ pub trait Parking {
 /// How to park.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Park {
-    /// Spins of some 10 ns before parking. A worker that is woken meanwhile runs at once, and its
-    /// waker makes no system call.
+    /// Spins of some 10 ns before parking.
     pub spin_before: u32,
     /// Longest park; `None` parks until woken.
     pub timeout: Option<Duration>,

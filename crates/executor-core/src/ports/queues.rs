@@ -5,13 +5,12 @@ use arrayvec::ArrayVec;
 /// The producers' end of the injector (first in, first out).
 ///
 /// Each operation is sequentially consistent: the task is in the injector before the caller's next
-/// such operation or fence. So the publisher's steps of [`crate::sleep`] need no fence after it. A
-/// consumer may have to wait for the task; see [`Stealing::steal_injected`].
+/// such operation or fence. So the publisher's steps of [`crate::sleep`] need no fence after it.
 pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);
 
-    /// Appends a batch of at least one task, in order, as one operation. Consumers may take parts.
+    /// Appends a batch of at least one task, in order, as one operation.
     fn inject_batch(&self, batch: Vec<T>);
 }
 
@@ -67,7 +66,6 @@ pub enum Steal<T> {
     Empty,
     /// A task; more may have gone to the own queue.
     Task(T),
-    /// Another party was quicker or has not finished its push; the queue may not be empty, so the
-    /// caller must try again.
+    /// Another party was quicker or has not finished its push: the caller must try again.
     Retry,
 }

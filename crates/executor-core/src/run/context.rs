@@ -1,7 +1,4 @@
 //! The context of a running task, for its user and for the policy.
-//!
-//! A runner that is generic over [`TaskCtx`] runs on threads and in the simulator. The policy
-//! reaches a worker through [`WorkerCtxLike`].
 
 use std::any::Any;
 use std::hash::Hash;
@@ -42,15 +39,14 @@ pub trait TaskCtx<T, S> {
     fn publish(&mut self);
 
     /// Whether some worker searches or sleeps, so that a long task should split or put back its
-    /// rest. The call is cheap; the answer may change at once.
+    /// rest.
     fn has_idle_workers(&mut self) -> bool;
 
-    /// Makes all tasks of this worker visible to thieves, and blocks the worker until `ready`
-    /// returns `true`. Returns `false` if the executor aborts first.
+    /// Publishes all tasks of this worker, and blocks it until `ready` returns `true`. Returns
+    /// `false` if the executor aborts first.
     ///
-    /// On threads the worker yields its core between two calls of `ready`, so the wait should be
-    /// short. If every worker waits for tasks, all wait until an abort: the simulator finds such
-    /// schedules and reports each `what`.
+    /// On threads the worker yields its core meanwhile, so the wait should be short. If all workers
+    /// wait for tasks, the simulator reports each `what`.
     #[must_use = "an aborting executor ends the wait"]
     fn wait_until(&mut self, what: &'static str, ready: impl FnMut() -> bool) -> bool
     where
@@ -68,9 +64,8 @@ pub trait WorkerCtxLike<T, S> {
     /// The worker's counters.
     fn metrics(&mut self) -> &mut WorkerMetricsLocal;
 
-    /// The worker has no task in hand and is about to search for one. Its next steps follow from
-    /// its state and `pops_left` (pops before its next tick), as far as hashed, from its hooks and
-    /// its ports' answers.
+    /// The worker is about to search for a task. Its next steps follow from its state, `pops_left`
+    /// (pops before its next tick), its hooks and its ports' answers.
     #[inline]
     fn begin_search(&mut self, pops_left: impl Hash) {
         let _ = pops_left;
@@ -78,8 +73,6 @@ pub trait WorkerCtxLike<T, S> {
 
     /// Handles a task's panic under [`OnPanic::Isolate`](crate::OnPanic::Isolate). It may replace
     /// the scratch value, which the task may have left half changed.
-    ///
-    /// A panic in here stops the executor.
     ///
     /// # Errors
     ///

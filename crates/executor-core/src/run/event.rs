@@ -44,8 +44,7 @@ pub enum ExecTraceEvent<Tag> {
     Park,
     /// The worker is awake again.
     Awake {
-        /// Whether a waker chose it. Otherwise its last look found something, or the executor has
-        /// ended.
+        /// Whether a waker chose it.
         woken: bool,
     },
     /// The worker leaves.

@@ -21,9 +21,6 @@ use crate::worker::state::{WorkerState, retry_while_contended};
 use crate::worker::victim::nth_victim;
 
 /// Finds the next task of this worker.
-///
-/// A worker without own work probes other workers' queues only as a *searcher*; see
-/// [`crate::sleep`].
 #[inline]
 pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     if let Some(popped) = nearby(cx) {
@@ -41,8 +38,7 @@ pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     Some(popped)
 }
 
-/// The last look before parking, once at every source of work. Adds its probes of other workers to
-/// `steals_tried`.
+/// The last look. Adds its probes of other workers to `steals_tried`.
 pub(crate) fn search_everywhere<T, P: WorkerPorts<T>>(
     ports: &P,
     me: usize,

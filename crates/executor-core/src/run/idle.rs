@@ -21,8 +21,7 @@ pub trait IdleHooks {
 pub struct IdleRound {
     /// Failed searches before this one since the worker last had work.
     pub round: u32,
-    /// Whether the worker is a searcher. If not, enough others search, and it has not probed their
-    /// queues.
+    /// Whether the worker is a searcher; otherwise it has not probed other workers' queues.
     pub searching: bool,
 }
 

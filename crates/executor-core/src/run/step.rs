@@ -1,6 +1,6 @@
 //! One step of a worker: find a task and run it.
 //!
-//! A step never blocks. Its result tells the worker loop, or a test, what to do.
+//! A step never blocks.
 
 use std::time::Duration;
 

@@ -23,9 +23,8 @@ type Payload = Box<dyn Any + Send>;
 
 /// Runs a worker until the executor has ended.
 ///
-/// A runner's panic goes to [`Faults::record_panic`] and aborts the executor; the workers then
-/// return the remaining tasks. Under [`OnPanic::Isolate`] it goes to [`WorkerCtxLike::isolate`],
-/// and the worker goes on.
+/// A runner's panic goes to [`Faults::record_panic`] and aborts the executor. Under
+/// [`OnPanic::Isolate`] it goes to [`WorkerCtxLike::isolate`].
 pub fn run_worker<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
 where
     C: WorkerCtxLike<T, S>,
@@ -116,7 +115,6 @@ impl Drop for MarksUnwinding<'_> {
     }
 }
 
-/// Returns the payload to stop with, unless the context handled the panic.
 fn isolate<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) -> Result<(), Payload> {
     let state = cx.state();
     let isolates = state.scheduler().config().on_panic == OnPanic::Isolate;

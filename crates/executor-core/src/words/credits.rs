@@ -1,9 +1,8 @@
 //! Local credits: counts of the state word that one worker holds.
 //!
 //! Two read-modify-writes a task on one word would limit the machine to some ten million tasks a
-//! second. So a worker acquires a block of counts at once and keeps them in a plain integer. Its
-//! running task and each private task need one count; the others are spare. The word over-counts by
-//! all spare counts, and never under-counts.
+//! second. So a worker acquires a block of counts at once and keeps them in a plain integer. The
+//! word over-counts by all spare counts, and never under-counts.
 //!
 //! ```text
 //!   held = 1 for the running task + 1 for each private task + spare
@@ -12,11 +11,11 @@
 //!      with its count               over: then spare       a block at a time
 //! ```
 //!
-//! A private task moves no count. Each operation takes the number that the worker must keep
-//! (`needed`).
+//! Each operation keeps `needed` counts. `Some(n)` asks the caller to acquire or release `n` counts
+//! of the word; the credits include acquired ones already.
 //!
 //! A worker releases **all** spare counts at its first failed search, before it spins: a worker
-//! that never parks must not delay the end. While it works it keeps at most two blocks to spare.
+//! that never parks must not delay the end.
 
 #[derive(Debug, Hash)]
 pub(crate) struct LocalCredits {
@@ -35,8 +34,7 @@ impl LocalCredits {
         self.held
     }
 
-    /// Gives one count to a task that becomes public, and keeps `needed`. `Some(n)` if the credits
-    /// were too few: they include `n` already, which the caller must acquire from the word.
+    /// Gives one count to a task that becomes public.
     #[inline]
     #[must_use]
     pub(crate) fn transfer_one(&mut self, needed: usize) -> Option<usize> {
@@ -45,7 +43,6 @@ impl LocalCredits {
         acquired
     }
 
-    /// Makes the credits at least `needed`. `Some(n)`: as for [`LocalCredits::transfer_one`].
     #[inline]
     #[must_use]
     pub(crate) fn acquire(&mut self, needed: usize) -> Option<usize> {
@@ -64,7 +61,7 @@ impl LocalCredits {
         self.held += 1;
     }
 
-    /// If more than two blocks beyond `needed` are spare, the number to release: all but one block.
+    /// All but one spare block, if more than two are spare.
     #[inline]
     #[must_use]
     pub(crate) fn release_surplus(&mut self, needed: usize) -> Option<usize> {
@@ -77,7 +74,6 @@ impl LocalCredits {
         Some(surplus)
     }
 
-    /// The number to release so that only `needed` remain.
     pub(crate) fn release_spare(&mut self, needed: usize) -> usize {
         let spare = self.held.saturating_sub(needed);
         self.held -= spare;

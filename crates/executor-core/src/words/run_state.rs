@@ -1,10 +1,8 @@
 //! The state word: one atomic word says whether the executor accepts tasks and how many are in
 //! flight.
 //!
-//! With two words, a producer could read *accepting*, the executor could close and find a count of
-//! zero, and the producer would then add its task. One word makes the check and the addition one
-//! operation:
-//!
+//! With two words, a producer could read *accepting* and add its task after the executor has closed
+//! and found a count of zero. One word makes the check and the addition one operation:
 //! ```text
 //!   63                                   1   0
 //!  ┌──────────────────────────────────────┬───┐
@@ -83,8 +81,7 @@ pub enum Released {
     InFlight,
     /// Nothing is in flight and tasks are accepted; the caller must signal waiters.
     Idle,
-    /// Nothing is in flight and the executor is closed: the caller has ended it and must wake all
-    /// workers.
+    /// Nothing is in flight and the executor is closed; see [`Closed::Ended`].
     Ended,
 }
 
@@ -165,8 +162,7 @@ impl<W> RunState<W> {
         self.release_and_free(mem, n).0
     }
 
-    /// [`RunState::release`], and whether the count was at its largest, so that producers may have
-    /// been rejected.
+    /// [`RunState::release`], and whether the count was at its largest.
     ///
     /// A waiter that registers before its final rejection is not missed: the next caller to lower
     /// the count gets `true` and must notify waiters.
@@ -204,13 +200,13 @@ impl<W> RunState<W> {
         }
     }
 
-    /// The count in flight, with workers' credits. It may change at once.
+    /// The count in flight, with workers' credits.
     pub fn in_flight<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A number for people and tests, not a synchronisation.
         in_flight(mem.load(&self.word, Ordering::Relaxed))
     }
 
-    /// Whether tasks are accepted. It may change at once.
+    /// Whether tasks are accepted.
     pub fn is_accepting<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Advice only; `accept` decides.
         is_accepting(mem.load(&self.word, Ordering::Relaxed))

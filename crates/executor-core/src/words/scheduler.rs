@@ -1,8 +1,4 @@
 //! The shared words of an executor, and how producers and owners use them.
-//!
-//! The state word accepts a producer, which then pushes and wakes. An owner closes or aborts the
-//! executor. The party that brings the word to "closed and zero" wakes all workers for the last
-//! time.
 #![doc = include_str!("shutdown.md")]
 
 use std::sync::atomic::Ordering;
@@ -117,7 +113,7 @@ impl<W> Scheduler<W> {
         }
     }
 
-    /// Releases `n` counts, and signals or wakes if none is left.
+    /// Releases `n` counts; if none is left, signals waiters or ends the executor.
     pub fn release<P: Memory<Word = W> + Unpark>(&self, ports: &P, n: usize) {
         match self.state.release(ports, n) {
             Released::InFlight => {}

@@ -37,8 +37,7 @@ pub struct SleepWord(usize);
 /// How a worker came out of [`Sleep::sleep`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slept<F> {
-    /// Its last look found something, and it is no searcher. It owes the hand-on by
-    /// [`Sleep::found_work`].
+    /// Its last look found something; it owes the hand-on by [`Sleep::found_work`].
     Found(F),
     /// Its last look found something after a waker had chosen it, so it is a searcher.
     FoundAndWoken(F),
@@ -100,8 +99,7 @@ impl<W> Sleep<W> {
         self.notify_of_injected(ports, tasks)
     }
 
-    /// [`Sleep::notify`] for tasks in the injector, whose push is the push-fence itself; see
-    /// [`Inject`](crate::ports::Inject).
+    /// [`Sleep::notify`] for tasks in the injector, whose push is the push-fence itself.
     #[inline]
     pub fn notify_of_injected<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
         // Ordering: SeqCst, step read-word. Edge `sleep/claim`: comes after the injector's claim in
@@ -115,8 +113,8 @@ impl<W> Sleep<W> {
         }
     }
 
-    /// A worker with work leaves the search. It wakes another worker if it has a surplus, or if it
-    /// was the last searcher and `more` sees work in a queue. Returns the number woken.
+    /// Steps leave, leave-fence and look-for-more; a worker with a `surplus` needs no look. Returns
+    /// the number of workers woken.
     #[inline]
     pub fn found_work<P: Memory<Word = W> + Unpark>(
         &self,
@@ -180,7 +178,6 @@ impl<W> Sleep<W> {
                 };
             }
             if !has_spun {
-                // The worker is registered, so spinning changes only how long its wake takes.
                 ports.spin_before_park(options.spin_before);
                 has_spun = true;
             }
@@ -208,8 +205,7 @@ impl<W> Sleep<W> {
         // visible; a later one reads DONE.
         ports.fetch(&self.word, Fetch::Or(DONE), Ordering::AcqRel);
         for (worker, slot) in self.slots.iter().enumerate() {
-            // By slots, not by tickets: a worker that registers now leaves at once and must not be
-            // chosen in place of a sleeper.
+            // By slots, not by tickets; see "The end" in the module's story.
             // Ordering: AcqRel. Edge `sleep/slot`: pairs with the Acquire in `sleep`.
             if ports.fetch(slot, Fetch::And(AWAKE), Ordering::AcqRel) != AWAKE {
                 ports.unpark(worker);
@@ -361,7 +357,7 @@ pub enum Search {
 }
 
 impl SleepWord {
-    /// The word with this value, for traces, records and simulated words.
+    /// The word with this value.
     #[must_use]
     pub fn of(value: usize) -> Self {
         Self(value)

@@ -26,7 +26,6 @@ impl Backoff {
         Self { spins: 0 }
     }
 
-    /// Spins to wait before a search after `looks` failed ones.
     #[inline]
     pub(crate) fn spins_before_search(&self, looks: u32) -> Option<u32> {
         (looks == 0 && self.spins > 0).then_some(self.spins)

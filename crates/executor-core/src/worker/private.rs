@@ -16,14 +16,11 @@ pub(crate) struct PrivateTasks<T> {
     /// Newest last. Fixed size and in place: one more pointer would cost a third of a short task's
     /// time.
     tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
-    /// Older tasks that did not fit the buffer, newest last.
     overflow: VecDeque<T>,
-    /// The sleep word of the last tick, if it needs no action before the countdowns end.
     quiet: SleepWord,
-    /// The same for pops; no valid word after the tick of a push, so that the next pop ticks.
+    /// `quiet` for pops; no valid word after the tick of a push, so that the next pop ticks.
     quiet_for_pops: SleepWord,
-    /// Pops before the next tick. Every pop writes it and only ticks read it; the loop that pops
-    /// keeps a [`PopsLeft`].
+    /// Every pop writes it and only ticks read it; the loop that pops keeps a [`PopsLeft`].
     pops_left: u32,
     pops_set: u32,
     /// Buffer length up to which pushes need no tick.
@@ -32,8 +29,7 @@ pub(crate) struct PrivateTasks<T> {
     /// counted push or pop. It wraps around.
     base: usize,
     capacity: usize,
-    /// The buffer holds only the rest of a batch from the injector. It runs before spawned tasks,
-    /// which could bury it for ever.
+    /// The buffer holds only the rest of a batch from the injector.
     holds_batch: bool,
 }
 
@@ -48,7 +44,7 @@ pub(crate) struct OperationCounts {
 }
 
 impl<T> PrivateTasks<T> {
-    /// An empty buffer for `capacity` tasks; the first operation ticks.
+    /// The first operation ticks.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             tasks: ArrayVec::new(),
@@ -83,8 +79,7 @@ impl<T> PrivateTasks<T> {
         self.tasks.push(task);
     }
 
-    /// Adds the newest task just after a tick: behind a batch, if any. The older half of a full
-    /// buffer moves to the overflow.
+    /// Follows a tick.
     pub(crate) fn push_or_overflow(&mut self, task: T) {
         if self.holds_batch {
             self.overflow.push_back(task);
@@ -97,8 +92,6 @@ impl<T> PrivateTasks<T> {
         }
     }
 
-    /// Adds a batch from the injector. It runs in its order before all older tasks, which go into
-    /// the overflow.
     pub(crate) fn push_batch(&mut self, run: &mut Run<T>) {
         if run.is_empty() {
             return;
@@ -114,8 +107,7 @@ impl<T> PrivateTasks<T> {
         self.holds_batch && !self.tasks.is_empty()
     }
 
-    /// The newest task, if its pop needs no tick while the sleep word is `word`. `left` comes from
-    /// [`PrivateTasks::pops_left`].
+    /// `left` comes from [`PrivateTasks::pops_left`].
     #[inline]
     pub(crate) fn pop_between_ticks(&mut self, word: SleepWord, left: &mut PopsLeft) -> Option<T> {
         if word != self.quiet_for_pops {
@@ -157,7 +149,7 @@ impl<T> PrivateTasks<T> {
         self.tasks.pop()
     }
 
-    /// The oldest `n` tasks, oldest first; of a batch the last tasks, in its order.
+    /// Oldest first; of a batch the last tasks, in its order.
     pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
         let from_overflow = n.min(self.overflow.len());
         let buffered = n - from_overflow;
@@ -202,9 +194,7 @@ impl<T> PrivateTasks<T> {
         }
     }
 
-    /// Sets the countdowns at the end of a tick. The next tick comes when the sleep word is no
-    /// longer `quiet`, after `pops` pops, or above `room` tasks; if not `popping`, with the next
-    /// pop, which keeps its old countdown.
+    /// Ends a tick. If not `popping`, the next pop ticks and keeps its old countdown.
     pub(crate) fn set_countdowns(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
         self.quiet = quiet;
         self.room = if self.holds_batch {

@@ -1,8 +1,7 @@
 //! A worker's state: how its tasks spawn, and what it holds between two steps.
 //!
-//! It is plain memory of one worker. Most operations on private tasks end in
-//! [`WorkerState::spawn_local`] or [`WorkerState::pop_between_ticks`]. Now and then the worker
-//! *ticks*: it samples the clock if due and publishes tasks for idle workers.
+//! Now and then the worker *ticks*: it samples the clock if due and publishes tasks for idle
+//! workers.
 
 mod fingerprint;
 
@@ -39,9 +38,8 @@ pub struct WorkerState<T, P> {
     /// slice, so this worker takes no more than it needs.
     crowded: bool,
     word_at_tick: SleepWord,
-    /// Nanoseconds that the last wake for private tasks took.
+    /// Duration of the last wake for private tasks.
     wake_ns: Option<u64>,
-    /// Operations on private tasks since the last wake for them, or since there were none.
     pending: u32,
     pub(crate) searching: bool,
     pub(crate) in_hand: Option<Popped<T>>,
@@ -80,7 +78,7 @@ impl Tally {
 }
 
 impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
-    /// The state of worker `worker`, without tasks.
+    /// A worker without tasks.
     pub fn new(worker: usize, ports: P) -> Self {
         let config = ports.scheduler().config();
         let credits = LocalCredits::new(config.tuning.credit_block);
@@ -121,8 +119,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         &self.ports
     }
 
-    /// Adds a task to this worker's own tasks. It runs here next, unless a thief takes it or the
-    /// executor aborts and returns it.
+    /// Adds a task to this worker's own tasks, which runs next unless stolen or returned by an
+    /// abort.
     #[inline]
     pub fn spawn_local(&mut self, task: T) {
         if self.private.has_room(self.sleep_word()) {
@@ -140,7 +138,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.notify_of_injected();
     }
 
-    /// Makes all tasks of this worker visible to thieves, before a long task.
+    /// Makes all tasks of this worker visible to thieves.
     pub fn publish(&mut self) {
         self.count_operations();
         self.publish_oldest(self.private.len());
@@ -161,7 +159,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
     }
 
-    /// Whether some worker searches or sleeps. It may change at once.
+    /// Whether some worker searches or sleeps.
     #[inline]
     pub fn has_idle_workers(&self) -> bool {
         self.sleep_word().has_idle_workers()
@@ -181,7 +179,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.ports.scheduler().sleep().peek(&self.ports)
     }
 
-    /// The newest private task, if no tick is due. The executor does not abort then.
+    /// Returns no task during an abort.
     #[inline]
     pub(crate) fn pop_between_ticks(&mut self, left: &mut PopsLeft) -> Option<T> {
         self.private.pop_between_ticks(self.sleep_word(), left)
@@ -191,7 +189,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.private.pops_left()
     }
 
-    /// The newest task of the own public queue, if no tick is due and no task is private.
     pub(crate) fn pop_public_between_ticks(&mut self) -> Option<T> {
         let idle = self.searching || self.in_hand.is_some();
         if idle || self.private.len() > 0 || !self.private.may_pop_between_ticks(self.sleep_word()) {
@@ -230,13 +227,11 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.release_surplus();
     }
 
-    /// The count of a task from a queue joins the local credits.
     fn receive(&mut self) {
         self.credits.receive();
     }
 
-    /// Takes a run of tasks from the injector while tasks are short, else one task. Returns the
-    /// first; the others are private and run next.
+    /// Returns the first task of a run; the others are private and run next.
     pub(crate) fn take_injected(&mut self) -> Option<T> {
         let in_runs = self.time.length() == Length::Short && self.private.are_allowed() && !self.crowded;
         let most = if in_runs { RUN_MAX } else { 1 };
@@ -262,7 +257,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.since_injector = 0;
     }
 
-    /// After a failed search: releases all counts but the private tasks', and stops the task clock.
+    /// Follows a failed search.
     pub(crate) fn release_credits(&mut self) {
         if self.time.is_running() {
             self.time.pause(self.ports.now_ns(), self.short_ns());
@@ -306,14 +301,11 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         std::mem::take(&mut self.tally)
     }
 
-    /// Samples the clock if due, publishes private tasks for idle workers, and sets the countdowns
-    /// to the next tick.
     pub(crate) fn tick(&mut self, popping: bool) {
         self.count_operations();
         let word = self.sleep_word();
         let changed = word != self.word_at_tick;
         if !self.word_at_tick.has_idle_workers() {
-            // No worker was idle until now.
             self.pending = 0;
         }
         self.word_at_tick = word;
@@ -336,8 +328,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.set_countdowns(operations, popping);
     }
 
-    /// Publishes the older half for an idle worker if no other task can be taken. Returns the
-    /// operations until the next tick.
+    /// Returns the operations until the next tick.
     fn publish_for_idle(&mut self, word: SleepWord) -> u32 {
         let threshold = self.wake_threshold();
         let searched = word.searchers() > 0;
@@ -347,8 +338,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         };
         let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
         if lacking && !searched && self.pending < threshold {
-            // Too few for a wake. The distance of ticks doubles up to the threshold. Each tick
-            // reads the clock, so one or two notice that tasks have become long.
+            // Too few for a wake. Each tick reads the clock, so one or two notice longer tasks.
             return self.pending.min(threshold - self.pending).max(1);
         }
         if lacking {
@@ -375,7 +365,6 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
             .min(most)
     }
 
-    /// Sets the countdowns: the next tick comes after at most `operations` operations.
     fn set_countdowns(&mut self, operations: u32, popping: bool) {
         let word = self.word_at_tick;
         let quiet = if word.is_aborting() || word.is_done() {
@@ -401,7 +390,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.private.set_countdowns(quiet, popping, pops, room);
     }
 
-    /// The rest of [`WorkerState::spawn_local`]: a tick is due, or the task must be public.
+    /// A tick is due, or the task must be public.
     #[cold]
     #[inline(never)]
     fn spawn_with_tick(&mut self, task: T) {
@@ -427,8 +416,7 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         }
         self.credits.transfer(n);
         self.limit_room();
-        // Thieves take one task at a time from a queue and many from the injector. A batch goes
-        // back to the injector: in the own queue it could wait behind tasks that the worker spawns.
+        // Why: "Publish" and "A batch" in the README of `private`.
         let to_injector = n > OWN_QUEUE_MAX || self.private.hold_a_batch();
         let oldest = self.private.take_oldest(n);
         if to_injector {

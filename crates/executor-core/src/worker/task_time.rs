@@ -2,9 +2,6 @@
 //!
 //! A clock read costs more than a short task, so a sample spans many tasks. Its time is bounded, so
 //! a sample soon follows a long task.
-//!
-//! Only [short](Length::Short) tasks may be private. The mean also decides how many tasks pass
-//! between two searches of the injector.
 
 /// Longest time between two searches of the injector.
 const INJECTOR_NS: u64 = 200_000;
@@ -29,7 +26,6 @@ pub(crate) enum Length {
     Unknown,
     /// The last sample's mean was below the limit.
     Short,
-    /// The last sample's mean was at the limit or above.
     Long,
 }
 
@@ -44,9 +40,8 @@ pub(crate) struct TaskTime {
     tasks: u32,
     sample_every: u32,
     relaxed: u32,
-    /// Most tasks between two searches of the injector.
     interval: u32,
-    /// The same, shortened for long tasks.
+    /// `interval`, shortened for long tasks.
     injector_every: u32,
     /// Operations between two ticks while a worker searches.
     search_tick_every: u32,
@@ -81,7 +76,6 @@ impl TaskTime {
         self.tasks = self.tasks.saturating_add(tasks);
     }
 
-    /// If not, the next task calls [`TaskTime::begin`].
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.since_ns.is_some()
@@ -92,13 +86,11 @@ impl TaskTime {
         self.idle_ns = now_ns.saturating_sub(self.until_ns);
     }
 
-    /// The last idle time; the first counts from the clock's zero.
     pub(crate) fn idle_ns(&self) -> u64 {
         self.idle_ns
     }
 
-    /// The worker has no work. The sample goes on after the idle time, so that a few tasks at a
-    /// time add up.
+    /// The sample goes on after the idle time, so that a few tasks at a time add up.
     pub(crate) fn pause(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = None;
@@ -118,7 +110,6 @@ impl TaskTime {
         self.sample_every.saturating_sub(self.tasks)
     }
 
-    /// Evaluates the sample if it is large enough, and begins the next one.
     pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = Some(now_ns);

@@ -29,11 +29,8 @@ pub(crate) enum Operation {
     Store(Ordering),
     Change(Ordering),
     Fence(Ordering),
-    /// To its own queue or the injector.
     Push,
-    /// From its own queue.
     Pop,
-    /// From the injector, or from a victim.
     Take,
     ReadClock,
     Pause,
@@ -49,16 +46,12 @@ pub(crate) struct Top {
     pub(crate) stolen_together: Cell<usize>,
     pub(crate) contention: Cell<u32>,
     pub(crate) panics: Cell<u32>,
-    /// What a worker learns as the delay of its last wake.
     pub(crate) wake_delay: Cell<Duration>,
-    /// One entry for each park; after these a worker parks for good.
     pub(crate) while_parked: RefCell<VecDeque<Meanwhile>>,
-    /// One entry for each wait of a thread.
     pub(crate) while_waiting: RefCell<VecDeque<Meanwhile>>,
     pub(crate) signals: Cell<u64>,
     pub(crate) unpark_ns: Cell<u64>,
     pub(crate) spun: RefCell<Vec<u32>>,
-    /// The time on every clock; only a test moves it.
     pub(crate) now_ns: Cell<u64>,
     operations: Cell<u32>,
     log: RefCell<Vec<Operation>>,
@@ -97,7 +90,6 @@ impl Top {
             .expect("the gate is open");
     }
 
-    /// Puts a counted task straight into a worker's queue.
     pub(crate) fn place(self: &Rc<Self>, worker: usize, task: Task) {
         self.scheduler
             .state()
@@ -173,7 +165,6 @@ pub(crate) struct Ports {
     worker: usize,
 }
 
-/// A worker whose scratch value lists the tasks that it ran.
 pub(crate) struct Worker {
     pub(crate) state: WorkerState<Task, Ports>,
     pub(crate) scratch: Vec<Task>,
@@ -207,7 +198,6 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
         &mut self.metrics
     }
 
-    /// Counts the panic and clears the scratch value; the handler may panic.
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         assert!(payload.is::<PlannedPanic>(), "only a task's panic is isolated");
         self.isolated += 1;

@@ -4,7 +4,6 @@ use executor_core::{NoopTrace, TieredIdle, run_worker};
 
 use crate::bench_top::{Top, Worker};
 
-/// Runs a lone worker that should not reach its end.
 fn work(runner: impl Fn(u32, &mut Worker)) {
     let top = Top::of(1);
     top.spawn(1);

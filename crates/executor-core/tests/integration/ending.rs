@@ -181,7 +181,6 @@ fn a_panic_while_aborting_is_not_isolated() {
     assert_eq!(worker.state.take_returned(), [1]);
 }
 
-/// Panics when a task is about to start.
 struct Fragile;
 
 impl TraceHooks<u32> for Fragile {
@@ -211,7 +210,6 @@ fn the_panic_of_a_hook_is_not_isolated() {
     assert_eq!((worker.isolated, top.panics.get()), (0, 1));
 }
 
-/// A worker that cannot isolate panics.
 struct Silent(Worker);
 
 impl WorkerCtxLike<u32, Vec<u32>> for Silent {

@@ -25,7 +25,6 @@ fn two() -> ExecutorConfig {
     ExecutorConfig::new(2).tune(|tuning| tuning.spin_iters = 0)
 }
 
-/// Worker 0 has measured tasks of `each_ns` nanoseconds.
 fn measured(config: ExecutorConfig, each_ns: u64) -> (Rc<Top>, Worker) {
     let top = Top::new(config);
     let mut worker = top.worker(0);
@@ -191,7 +190,6 @@ fn a_searcher_is_given_nothing_while_it_has_something_to_take() {
         worker.step();
         assert_eq!(top.public(0), [77]);
     }
-    // The thief takes it; the next tick comes within two microseconds.
     top.queues[0].borrow_mut().pop_front();
     let waited = (1..=21).find(|_| {
         worker.step();
@@ -239,8 +237,7 @@ fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
     let config = two().tune(|tuning| tuning.wake_threshold = wake_threshold);
     let (top, mut worker) = measured(config, SMALL_NS);
     spawn_from_root(&top, &mut worker, 100);
-    // A publication for a searcher restarts the count. The searcher takes all tasks and falls
-    // asleep.
+    // The searcher takes all tasks and falls asleep.
     search(&top, 1);
     worker.step();
     top.injector.borrow_mut().clear();
@@ -280,7 +277,6 @@ fn a_chain_neither_wakes_a_sleeper_nor_gives_anything_away() {
 fn operations_are_counted_anew_after_the_private_tasks_have_run_out() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     let n = WAKE_ON_HOARD_THRESHOLD / 3;
-    // The sleeper sleeps all the time, or from the last round on.
     for sleeps_from in [0, 9] {
         for round in 0..10 {
             spawn_from_root(&top, &mut worker, n);
@@ -409,7 +405,6 @@ fn what_a_task_of_a_run_spawns_comes_after_the_run_and_before_what_is_in_reserve
         assert!(own < 30, "the outside starved");
     }
     worker.scratch.clear();
-    // 101 and 102 are next; each spawns two.
     let two_each = |task: Task, cx: &mut Worker| (0..2).for_each(|n| cx.state.spawn_local(2 * task + n));
     worker.step_with(&two_each);
     worker.step_with(&two_each);
@@ -520,7 +515,6 @@ fn returned(worker: &mut Worker) -> Vec<Task> {
     tasks
 }
 
-/// Counts the private tasks of `each_ns` that run before an injected one.
 fn outside_waits_for(config: ExecutorConfig, each_ns: u64) -> usize {
     const OUTSIDE: Task = 7;
     let (top, mut worker) = measured(config, each_ns);

@@ -9,9 +9,7 @@ use executor_core::{
 
 use crate::bench_top::{Meanwhile, Operation, Task, Top, Worker};
 
-/// Idle hooks that park at once and record their calls.
 struct Parking<'a> {
-    /// Done once, between a worker's last search and its sleep.
     meanwhile: Option<Box<dyn FnOnce() + 'a>>,
     idle: Vec<Duration>,
 }
@@ -29,7 +27,6 @@ impl IdleHooks for Parking<'_> {
     }
 }
 
-/// Records how a worker woke up.
 #[derive(Default)]
 struct Wakes(Vec<bool>);
 
@@ -47,7 +44,7 @@ impl TraceHooks<Task> for Wakes {
     }
 }
 
-/// Runs worker 0 to the end. Task 99 closes the executor.
+/// Task 99 closes the executor.
 fn run(top: &Rc<Top>, idle: &mut Parking<'_>) -> (Worker, Vec<bool>) {
     let mut worker = top.worker(0);
     let mut wakes = Wakes::default();

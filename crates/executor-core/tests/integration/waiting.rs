@@ -37,7 +37,6 @@ fn who_waits_is_told_when_the_last_count_is_back() {
 fn who_is_told_too_early_waits_on() {
     let top = Top::of(1);
     top.spawn(1);
-    // Nothing was in flight for a moment only.
     let again = |top: &Rc<Top>| {
         release(1)(top);
         top.spawn(2);
@@ -62,7 +61,6 @@ fn nobody_is_told_while_nobody_waits() {
         top.spawn(1);
         release(1)(&top);
         assert_eq!(top.signals.get(), 0);
-        // A former waiter is not counted.
         top.spawn(1);
         wait_idle(&top, [release(1)]);
         top.signals.set(0);

@@ -1,7 +1,4 @@
 //! Private tasks against idle workers and against the end.
-//!
-//! A worker with private tasks does not sleep and may read an old sleep word. No worker waits for
-//! private tasks, and published ones go through the sleep protocol. These scenes test both.
 
 use executor_core::ports::{LocalQueue, Steal, Stealing};
 use executor_core::sleep::Search;
@@ -16,7 +13,6 @@ fn keep(cx: &mut LoomWorker, tasks: impl IntoIterator<Item = Task>) {
     assert!(cx.state().ports().is_empty(), "they are public");
 }
 
-/// The other worker sees the child or is woken.
 #[test]
 fn exposure_against_a_worker_that_falls_asleep() {
     model("exposure_against_a_worker_that_falls_asleep", None, || {
@@ -57,7 +53,6 @@ fn exposure_against_a_searcher_that_falls_asleep() {
     });
 }
 
-/// Each task runs once.
 #[test]
 fn thief_takes_while_the_owner_exposes() {
     model("thief_takes_while_the_owner_exposes", Some(5), || {
@@ -106,7 +101,6 @@ fn private_spawn_on_a_credit_of_two_against_close() {
     });
 }
 
-/// The executor ends once, after the child has run.
 fn private_spawn_against_close(block: usize) {
     let scene = Scene::keeping(1, 2, block);
     scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
@@ -156,8 +150,6 @@ fn private_tasks_on_credits_of_two_while_draining() {
     });
 }
 
-/// The other worker searches, sleeps or is woken while the owner runs its last private task and
-/// keeps or publishes the children.
 #[test]
 fn hungry_word_changes_during_the_last_private_task() {
     model(
@@ -186,7 +178,6 @@ fn two_workers_drain(block: usize, tasks: usize, children: fn(Task) -> Vec<Task>
     ended_once(&scene, tasks);
 }
 
-/// A waiter returns only after the child was returned.
 #[test]
 fn panic_with_private_tasks_against_wait_idle() {
     model("panic_with_private_tasks_against_wait_idle", None, || {
@@ -200,7 +191,6 @@ fn panic_with_private_tasks_against_wait_idle() {
     });
 }
 
-/// The same against the closer.
 #[test]
 fn panic_with_private_tasks_against_close() {
     model("panic_with_private_tasks_against_close", None, || {

@@ -1,6 +1,5 @@
 //! The loom models of the policy, each named after its interleaving. `cargo xtask loom` runs them;
-//! `docs/memory-model.md` names the edge that each carries. Without `--cfg windlass_loom` this
-//! binary is empty.
+//! `docs/memory-model.md` names the edge that each carries.
 #![cfg(windlass_loom)]
 
 mod harness;

@@ -31,7 +31,6 @@ fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<R
     (effect, worker)
 }
 
-/// The task is rejected, or the closer or the release ends the executor.
 #[test]
 fn spawn_vs_join_gate_atomicity() {
     model("spawn_vs_join_gate_atomicity", None, || {
@@ -53,7 +52,6 @@ fn spawn_vs_join_gate_atomicity() {
     });
 }
 
-/// One party ends the executor and sees the task's write.
 #[test]
 fn completion_vs_join_termination() {
     model("completion_vs_join_termination", None, || {
@@ -75,7 +73,6 @@ fn completion_vs_join_termination() {
     });
 }
 
-/// One worker ends the executor and sees both writes.
 #[test]
 fn last_completion_sees_the_other_tasks_writes() {
     model("last_completion_sees_the_other_tasks_writes", None, || {
@@ -150,7 +147,6 @@ fn concurrent_spawns_no_lost_count() {
     });
 }
 
-/// Exactly one party ends the executor.
 #[test]
 fn three_way_spawn_complete_join() {
     model("three_way_spawn_complete_join", None, || {
@@ -219,7 +215,6 @@ fn credits_returned_against_close(block: usize) {
     assert_eq!(state.in_flight(&LoomMemory), 0);
 }
 
-/// A waiter for room is accepted, or notified by the party that makes room.
 #[test]
 fn waiting_for_room_against_the_settle_that_frees() {
     model("waiting_for_room_against_the_settle_that_frees", None, || {

@@ -25,7 +25,6 @@ fn external_task_then_close_ends_the_worker() {
     });
 }
 
-/// An accepted task runs, a rejected one does not.
 #[test]
 fn producer_against_close() {
     model("producer_against_close", Some(3), || {
@@ -42,7 +41,6 @@ fn producer_against_close() {
     });
 }
 
-/// The task is returned or runs.
 #[test]
 fn abort_against_an_accepted_spawn_that_has_not_pushed() {
     model(
@@ -63,7 +61,6 @@ fn abort_against_an_accepted_spawn_that_has_not_pushed() {
     );
 }
 
-/// Each task runs or is returned, once.
 #[test]
 fn drop_against_spawn() {
     model("drop_against_spawn", None, || {
@@ -87,7 +84,6 @@ fn drop_against_spawn() {
     });
 }
 
-/// Accepted tasks run or are returned, and the executor is closed.
 #[test]
 fn panic_against_spawn() {
     model("panic_against_spawn", Some(4), || {
@@ -111,7 +107,6 @@ fn panic_against_spawn() {
     });
 }
 
-/// The waiter returns only after the task has run.
 #[test]
 fn wait_idle_against_the_last_completion() {
     model("wait_idle_against_the_last_completion", Some(3), || {
@@ -126,7 +121,6 @@ fn wait_idle_against_the_last_completion() {
     });
 }
 
-/// Two workers compete for the child.
 #[test]
 fn local_spawn_while_draining() {
     model("local_spawn_while_draining", Some(2), || {

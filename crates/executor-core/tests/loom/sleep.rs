@@ -49,7 +49,6 @@ fn searcher_leaves_the_search_against_push() {
     });
 }
 
-/// The worker that takes the first task hands on.
 #[test]
 fn two_pushes_against_one_searcher() {
     model("two_pushes_against_one_searcher", Some(3), || {
@@ -71,7 +70,6 @@ fn two_pushes_against_one_searcher() {
     });
 }
 
-/// Each wake chooses another worker.
 #[test]
 fn two_wakers_choose_two_sleepers() {
     model("two_wakers_choose_two_sleepers", Some(2), || {
@@ -92,7 +90,6 @@ fn two_wakers_choose_two_sleepers() {
     });
 }
 
-/// The worker owns the wake that chose it, and hands on.
 #[test]
 fn waker_against_a_worker_that_deregisters_itself() {
     model("waker_against_a_worker_that_deregisters_itself", Some(3), || {
@@ -138,7 +135,6 @@ fn searcher_hand_off_against_the_last_park() {
     });
 }
 
-/// The worker reads DONE or is woken.
 #[test]
 fn finish_against_a_worker_that_registers() {
     model("finish_against_a_worker_that_registers", None, || {
@@ -162,7 +158,6 @@ fn finish_against_a_worker_that_registers() {
     });
 }
 
-/// The ticket of one worker must not hide the other.
 #[test]
 fn finish_against_two_workers_that_register() {
     model("finish_against_two_workers_that_register", Some(3), || {

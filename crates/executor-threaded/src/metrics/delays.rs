@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use executor_core::{TimeHistogram, thousands};
 
-/// A summary of one kind of delay.
+/// A summary of one kind of delay; its percentiles are at most a sixteenth too large.
 ///
 /// ```
 /// let delays = executor_threaded::metrics::Delays::default();
@@ -16,9 +16,9 @@ use executor_core::{TimeHistogram, thousands};
 pub struct Delays {
     /// The number of samples; without any the rest is zero.
     pub samples: u64,
-    /// Half of the samples took no longer; at most a sixteenth too large.
+    /// Half of the samples took no longer.
     pub p50: Duration,
-    /// 99 of 100 samples took no longer; at most a sixteenth too large.
+    /// 99 of 100 samples took no longer.
     pub p99: Duration,
     /// The longest, exactly.
     pub max: Duration,

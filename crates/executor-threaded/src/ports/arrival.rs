@@ -12,11 +12,9 @@ use std::vec;
 use executor_core::TimeHistogram;
 use executor_core::ports::Run;
 
-/// One push in this many of each thread is watched, beginning with the first.
 const WATCHED: u32 = 64;
 
 thread_local! {
-    /// Pushes of this thread before the next watched one.
     static UNTIL_WATCHED: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -24,21 +22,18 @@ thread_local! {
 #[derive(Debug)]
 pub(super) enum Arrival<T> {
     Task(T),
-    /// A task with its time of arrival.
     Watched(Box<(T, u64)>),
     Batch(Box<Batch<T>>),
 }
 
-/// The rest of a batch.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     tasks: vec::IntoIter<T>,
-    /// Time of arrival, if it is watched.
     since_ns: Option<u64>,
 }
 
 impl<T> Batch<T> {
-    /// Moves up to `most` tasks to `run`. Returns the time of arrival if one of them is watched.
+    /// Returns the time of arrival if a moved task is watched.
     pub(super) fn take(&mut self, most: usize, run: &mut Run<T>) -> Option<u64> {
         let turns = |left: usize| left.div_ceil(WATCHED as usize);
         let before = self.tasks.len();
@@ -71,7 +66,6 @@ impl<T> Arrival<T> {
     }
 }
 
-/// The waiting times of watched tasks.
 #[derive(Debug, Default)]
 pub(super) struct Waits(Mutex<TimeHistogram>);
 

@@ -4,8 +4,6 @@ use crate::lock;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A count of signals to wait on: a thread that reads the count, checks its condition and waits for
-/// more misses no later signal.
 #[derive(Debug, Default)]
 pub(super) struct EventCount {
     signals: Mutex<u64>,
@@ -31,7 +29,7 @@ impl EventCount {
 }
 
 impl EventCount {
-    /// The same for at most `timeout`. Whether there was a signal.
+    /// Returns whether there was a signal.
     pub(super) fn wait_past_for(&self, ticket: u64, timeout: Duration) -> bool {
         let waited =
             (self.more).wait_timeout_while(lock(&self.signals), timeout, |signals| *signals <= ticket);
@@ -40,7 +38,6 @@ impl EventCount {
     }
 }
 
-/// Counts the worker threads that have nothing left to do but end.
 #[derive(Debug, Default)]
 pub struct JoinLatch {
     departed: Mutex<usize>,
@@ -48,12 +45,11 @@ pub struct JoinLatch {
 }
 
 impl JoinLatch {
-    /// Counts one thread when the guard is dropped.
     pub fn count_down_on_drop(&self) -> JoinLatchGuard<'_> {
         JoinLatchGuard(self)
     }
 
-    /// Blocks until `threads` threads are counted, at most for `timeout`. Whether they are.
+    /// Returns whether `threads` threads are counted.
     pub fn wait_for(&self, threads: usize, timeout: Duration) -> bool {
         let waited = self
             .more
@@ -63,7 +59,6 @@ impl JoinLatch {
     }
 }
 
-/// Counts its thread when it is dropped.
 #[derive(Debug)]
 pub struct JoinLatchGuard<'a>(&'a JoinLatch);
 

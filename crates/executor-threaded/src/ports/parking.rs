@@ -98,7 +98,6 @@ impl<T, M: Memory> Waiting for Shared<T, M> {
 }
 
 impl<T, M: Memory> Shared<T, M> {
-    /// [`Waiting::wait_past`] for at most `timeout`. Whether there was a signal.
     pub fn wait_past_for(&self, ticket: u64, timeout: Duration) -> bool {
         self.signals.wait_past_for(ticket, timeout)
     }

@@ -50,7 +50,6 @@ impl<T, M: Memory> LocalQueue<T> for ThreadPorts<T, M> {
 }
 
 impl<T, M: Memory> Stealing<T> for ThreadPorts<T, M> {
-    /// Takes single tasks, or part of one batch.
     fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()> {
         let Shared { injector, waits, .. } = &*self.shared;
         // A worker asks at every tick, and mostly there is nothing.
@@ -59,7 +58,6 @@ impl<T, M: Memory> Stealing<T> for ThreadPorts<T, M> {
         }
         let waited = |since_ns| waits.add(self.shared.now_ns().saturating_sub(since_ns));
         let before = run.len();
-        // Other workers may wait for the lock, so this does only what it must.
         injector.take(|arrival| {
             match arrival {
                 Arrival::Task(task) => run.push(task),

@@ -15,8 +15,7 @@ use crate::random::task_rng;
 
 /// The context of a running task.
 ///
-/// It has no lifetime parameter, and borrowing one of its public fields leaves the others free. It
-/// implements [`TaskCtx`], for code that also runs in the simulator.
+/// It implements [`TaskCtx`], for code that also runs in the simulator.
 // On a cache line of its own, so that a short task's memory always lies the same way: eight bytes
 // more at another place have cost 15 % of such a task's time.
 #[repr(align(128))]
@@ -25,10 +24,9 @@ pub struct WorkerCtx<T, S> {
     pub worker_id: usize,
     /// The worker's scratch value.
     pub scratch: S,
-    /// Random numbers for this worker's tasks, from the executor's seed and the worker's number.
+    /// Random numbers from the executor's seed and the worker's number.
     pub rng: XorShiftRng,
-    /// The worker's counters. `spawned` and `wakes` are updated when the worker runs out of work,
-    /// `idle` when it leaves.
+    /// The worker's counters; `idle` is updated when it leaves.
     pub metrics: WorkerMetricsLocal,
     on_panic: PanicHandler<S>,
     spawner: Spawner<T>,
@@ -52,8 +50,8 @@ impl<T, S> WorkerCtx<T, S> {
         }
     }
 
-    /// Adds a task to this worker's own tasks. It runs here next unless a thief takes it, also
-    /// while the executor drains. During an abort it is returned instead.
+    /// Adds a task to this worker's own tasks. It runs here next unless stolen or returned by an
+    /// abort.
     #[inline]
     pub fn spawn_local(&mut self, task: T) {
         self.spawner.spawn_local(task);
@@ -65,15 +63,14 @@ impl<T, S> WorkerCtx<T, S> {
         self.spawner.spawn_global(task);
     }
 
-    /// Makes every task of this worker visible to thieves, for a task that is about to take long or
-    /// to wait.
+    /// Makes every task of this worker visible to thieves, before a long task or a wait.
     #[inline]
     pub fn publish(&mut self) {
         self.spawner.publish();
     }
 
-    /// Whether some worker searches or sleeps: then a long task should split or put back what is
-    /// left of it. One relaxed load; it may change at once.
+    /// Whether some worker searches or sleeps, so that a long task should split or put back its
+    /// rest. One relaxed load.
     #[inline]
     #[must_use]
     pub fn has_idle_workers(&self) -> bool {

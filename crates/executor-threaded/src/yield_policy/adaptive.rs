@@ -10,17 +10,15 @@ use super::policy::YieldPolicy;
 /// The part of a turn that remains while a worker is idle.
 const IDLE_PART: u32 = 8;
 
-/// A turn lasts about a target duration, and an eighth of it while a worker is idle. It has at
-/// least one step and may exceed the target by its last steps.
+/// A turn lasts about a target duration, an eighth of it while a worker is idle, and at least one
+/// step.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptiveYield {
     target: Duration,
     began: Instant,
-    /// Steps of this turn.
     steps: u64,
-    /// The number of steps at which the clock is read next.
+    /// In steps.
     read_at: u64,
-    /// Whether a worker was idle at the last read.
     any_idle: bool,
 }
 
@@ -37,7 +35,7 @@ impl AdaptiveYield {
         }
     }
 
-    /// Whether the turn is over after `elapsed`; if not, plans the next clock read.
+    /// Plans the next clock read, too.
     fn judge(&mut self, elapsed: Duration, any_idle: bool) -> bool {
         self.any_idle = any_idle;
         let target = if any_idle {

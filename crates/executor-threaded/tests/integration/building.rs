@@ -108,8 +108,7 @@ both_ways_of_parking! {
     }
 }
 
-/// One test for all of pinning, since cores are dealt out once per process; no other test of this
-/// binary pins.
+/// One test for all of pinning, since cores are dealt out once per process.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_core_belongs_to_one_executor_at_a_time() {
@@ -172,7 +171,6 @@ fn a_core_belongs_to_one_executor_at_a_time() {
     assert_eq!(places, BTreeSet::from([allowed_cores()]));
     drop(free);
 
-    // In this test, since it holds every core at times.
     let one = CoreAssigner::new().cores()[0];
     let kept = Executor::<()>::builder()
         .config(config(2, None).pin_threads(Pin::Always))
@@ -229,7 +227,6 @@ fn the_environment_overrides_the_number_of_workers_and_nonsense_in_it_is_an_erro
     assert!(said.contains(&format!("[workers {}]", num_cpus::get())), "{said}");
 }
 
-/// The kernel's list of this thread's cores.
 #[cfg(target_os = "linux")]
 fn allowed_cores() -> String {
     let status = std::fs::read_to_string("/proc/thread-self/status").expect("Linux tells a thread's status");

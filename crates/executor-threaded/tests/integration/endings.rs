@@ -81,7 +81,6 @@ both_ways_of_parking! {
     }
 }
 
-/// Rejects give back the same tasks, a batch whole and in order.
 pub(crate) fn assert_handed_back(handle: &ExecutorHandle<Box<u32>>) {
     assert!(!handle.is_accepting());
     let task = Box::new(42);
@@ -96,10 +95,8 @@ pub(crate) fn assert_handed_back(handle: &ExecutorHandle<Box<u32>>) {
     assert_eq!(back, addresses);
 }
 
-/// A way to end an executor.
 type Ending = fn(Executor<u32>);
 
-/// While a producer keeps spawning and tasks keep spawning tasks.
 fn a_thousand_times(prefix: &'static str, park_timeout: Option<Duration>, end: Ending) {
     for cycle in 0..1_000 {
         let executor = Executor::<u32>::builder()
@@ -187,8 +184,7 @@ both_ways_of_parking! {
     }
 }
 
-/// Producers spawn one by one and in batches until they are rejected, while `end` ends the
-/// executor. Every accepted task runs or is returned by `end`, never both. Returns both numbers.
+/// Returns the numbers of run and of returned tasks.
 fn race_producers(
     park_timeout: Option<Duration>,
     end: impl FnOnce(Executor<usize>) -> Vec<usize>,
@@ -233,7 +229,6 @@ fn race_producers(
 
     let run = ran.seen_once();
     for &task in &returned {
-        // A task that also ran is seen twice here.
         ran.see(task);
     }
     assert_eq!(ran.seen_once(), run + returned.len());
@@ -301,7 +296,6 @@ both_ways_of_parking! {
     }
 }
 
-/// Counts how many were made and dropped.
 struct Counted(Arc<AtomicUsize>, u32);
 
 impl Drop for Counted {
@@ -460,7 +454,6 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// Handles in tasks, scratch values and the runner keep nothing alive.
     fn handles_keep_nothing_running(park_timeout) {
         struct Task(Option<ExecutorHandle<Task>>);
         let alive = Arc::new(AtomicBool::new(true));
@@ -481,7 +474,6 @@ both_ways_of_parking! {
     }
 }
 
-/// All workers wait for tasks that none is left to run.
 #[test]
 fn a_task_that_waits_in_vain_is_let_go_by_an_abort() {
     let door = Arc::new(Door::default());

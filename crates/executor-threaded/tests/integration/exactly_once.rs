@@ -17,8 +17,6 @@ both_ways_of_parking! {
     }
 }
 
-/// Half of the tasks come from two producers; each spawns one more, every seventh through the
-/// global queue.
 fn run_from_inside_and_outside(workers: usize, park_timeout: Option<std::time::Duration>) {
     let tasks = sized(1_000_000, 10_000_000);
     let outside = tasks / 2;
@@ -46,7 +44,6 @@ fn run_from_inside_and_outside(workers: usize, park_timeout: Option<std::time::D
         let mut next = from as u32;
         let mut batch = 1;
         while (next as usize) < to {
-            // Mostly one by one, sometimes a batch of growing size.
             if next.is_multiple_of(1_000) {
                 let end = (next + batch).min(to as u32);
                 handle
@@ -124,7 +121,6 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// A single worker that always has an own task still runs the one from outside.
     fn a_task_that_respawns_itself_does_not_starve_the_injector(park_timeout) {
         #[derive(PartialEq)]
         enum Task {
@@ -149,7 +145,7 @@ both_ways_of_parking! {
     }
 }
 
-/// A forest: the number of children of each task; a child's number is the next free one.
+/// A child's number is the next free one.
 #[derive(Clone, Debug)]
 struct Forest {
     roots: usize,
@@ -175,7 +171,6 @@ proptest! {
         timeout in any::<bool>(),
     ) {
         let Forest { roots, children } = forest;
-        // Children are numbered as they are spawned, until the forest is full.
         let born = Arc::new(AtomicUsize::new(roots));
         let full = roots + children.iter().map(|&n| usize::from(n)).sum::<usize>();
         let tally = Arc::new(Tally::new(full));

@@ -10,7 +10,6 @@ use executor_threaded::Executor;
 
 use crate::support::{config, threads_named};
 
-/// `examples/idle_cost.rs` does the same for longer.
 #[test]
 fn the_workers_of_an_idle_executor_make_no_context_switch() {
     for workers in [2, 65] {
@@ -50,7 +49,6 @@ fn context_switches() -> BTreeMap<String, u64> {
     threads.map(|tid| (tid.clone(), switches_of(&tid))).collect()
 }
 
-/// Context switches of a thread of this process.
 fn switches_of(tid: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/self/task/{tid}/status")).expect("the thread lives");
     let counts: Vec<u64> = status

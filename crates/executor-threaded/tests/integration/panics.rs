@@ -197,7 +197,6 @@ both_ways_of_parking! {
     }
 }
 
-/// Panics at every event of one kind.
 struct Fragile(fn(&ExecTraceEvent<()>) -> bool);
 
 impl TraceHooks<u32> for Fragile {
@@ -236,7 +235,6 @@ both_ways_of_parking! {
     }
 }
 
-/// Panics whenever there is no work.
 struct Impatient;
 
 impl IdleHooks for Impatient {
@@ -331,7 +329,6 @@ both_ways_of_parking! {
     }
 }
 
-/// Panics when dropped.
 struct PanicsWhenDropped;
 
 impl Drop for PanicsWhenDropped {

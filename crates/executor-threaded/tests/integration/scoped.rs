@@ -15,7 +15,6 @@ both_ways_of_parking! {
             let names: Vec<String> = (0..workers).map(|worker| format!("worker {worker}")).collect();
             struct Scratch<'a> {
                 name: &'a str,
-                // A `Cell`, since the scratch value need not be `Sync`.
                 letters: Cell<usize>,
                 words: Vec<&'a str>,
             }

@@ -31,19 +31,18 @@ macro_rules! both_ways_of_parking {
 }
 pub(crate) use both_ways_of_parking;
 
-/// `debug` in a debug build, where the promised size would take minutes, else `release`.
+/// In a debug build the promised size would take minutes.
 pub(crate) const fn sized(debug: usize, release: usize) -> usize {
     if cfg!(debug_assertions) { debug } else { release }
 }
 
-/// `workers` workers without pinning, since tests run beside each other.
+/// Without pinning, since tests run beside each other.
 pub(crate) fn config(workers: usize, park_timeout: Option<Duration>) -> ExecutorConfig {
     ExecutorConfig::new(workers)
         .pin_threads(Pin::Never)
         .tune(|tuning| tuning.park_timeout = park_timeout)
 }
 
-/// Counts how often each task was seen.
 pub(crate) struct Tally(Box<[AtomicU8]>);
 
 impl Tally {
@@ -56,7 +55,6 @@ impl Tally {
         assert_ne!(before, u8::MAX, "task {task} was seen 256 times");
     }
 
-    /// How many were seen once; no other was seen at all.
     pub(crate) fn seen_once(&self) -> usize {
         let times = |task: &AtomicU8| task.load(Ordering::Relaxed);
         let twice = self.0.iter().position(|task| times(task) > 1);
@@ -71,7 +69,6 @@ impl Tally {
     }
 }
 
-/// A door at which tasks wait until the test opens it.
 #[derive(Default)]
 pub(crate) struct Door {
     open: AtomicBool,
@@ -88,20 +85,19 @@ impl Door {
         self.open.store(true, Ordering::Release);
     }
 
-    /// Returns when a task is at the door.
     pub(crate) fn await_somebody(&self) {
         wait_until(|| self.reached.load(Ordering::Acquire));
     }
 }
 
-/// Yields until it is so. A failing test hangs.
+/// A failing test hangs.
 pub(crate) fn wait_until(mut so: impl FnMut() -> bool) {
     while !so() {
         thread::yield_now();
     }
 }
 
-/// This process's threads whose names start with `prefix`, of at most 15 bytes. Linux only.
+/// `prefix` has at most 15 bytes. Linux only.
 pub(crate) fn threads_named(prefix: &str) -> Vec<String> {
     assert!(prefix.len() <= 15, "the kernel keeps 15 bytes of a name");
     let tasks = fs::read_dir("/proc/self/task").expect("Linux lists a process's threads");
@@ -115,7 +111,7 @@ pub(crate) fn threads_named(prefix: &str) -> Vec<String> {
     named.collect()
 }
 
-/// Returns when no thread of that name is left; the kernel may list a joined thread for a moment.
+/// The kernel may list a joined thread for a moment.
 pub(crate) fn assert_no_thread_is_left(prefix: &str) {
     if cfg!(target_os = "linux") {
         wait_until(|| threads_named(prefix).is_empty());

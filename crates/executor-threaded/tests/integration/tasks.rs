@@ -15,7 +15,6 @@ use crate::support::{Door, both_ways_of_parking, config, wait_until};
 
 both_ways_of_parking! {
     fn scratch_space_per_worker(park_timeout) {
-        // Neither `Send` nor `Sync`.
         type Scratch = Rc<RefCell<Vec<usize>>>;
         let workers = 4;
         let seen: Arc<Mutex<BTreeSet<(usize, usize)>>> = Arc::default();
@@ -27,7 +26,6 @@ both_ways_of_parking! {
             move |task, cx| {
                 assert_eq!(cx.scratch.borrow()[0], cx.worker_id);
                 cx.scratch.borrow_mut().push(task);
-                // One task a worker: each waits for all.
                 met.fetch_add(1, Ordering::Relaxed);
                 wait_until(|| met.load(Ordering::Relaxed) == workers);
                 sees.lock().expect("nobody panics here").insert((cx.worker_id, cx.scratch.borrow().len()));
@@ -41,7 +39,6 @@ both_ways_of_parking! {
     }
 }
 
-/// The order in which a single worker runs tasks, and the numbers that they draw.
 fn history(seed: u64, park_timeout: Option<std::time::Duration>) -> Vec<(u32, u64)> {
     let history: Arc<Mutex<Vec<(u32, u64)>>> = Arc::default();
     let writes = Arc::clone(&history);
@@ -139,7 +136,6 @@ both_ways_of_parking! {
             let metrics = executor.join();
             let total = &metrics.total;
             assert_eq!(total.executed_injector, 100);
-            // Every wake from outside ends a park, and so does the end.
             assert!(metrics.wakes_external <= total.parks, "{metrics}");
             assert!(metrics.wake_delay.samples <= metrics.wakes_external + 1, "{metrics}");
             assert_eq!((total.steals_tried, total.wakes), (0, 0), "{metrics}");
@@ -290,7 +286,6 @@ fn a_task_that_changes_its_workers_number_does_not_change_which_queues_are_searc
         move |task, cx| match task {
             Task::ChangeTheNumber => {
                 cx.worker_id = 1 - cx.worker_id;
-                // One task a worker: each waits for the other.
                 changed.fetch_add(1, Ordering::Relaxed);
                 wait_until(|| changed.load(Ordering::Relaxed) == 2);
             }

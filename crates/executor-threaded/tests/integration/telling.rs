@@ -14,7 +14,6 @@ use crate::support::{both_ways_of_parking, config};
 
 type Log = Arc<Mutex<BTreeMap<usize, Vec<ExecTraceEvent<u32>>>>>;
 
-/// Records one worker's events.
 struct Recorder {
     worker: usize,
     log: Log,
@@ -76,17 +75,14 @@ both_ways_of_parking! {
     }
 }
 
-/// Per-task events, where they are compiled in.
 const LEVEL: Level = if cfg!(feature = "task-events") {
     Level::TRACE
 } else {
     Level::DEBUG
 };
 
-/// Collects this crate's events as text, by the name of their thread.
 struct Listener(Heard);
 
-/// Thread and text of each event.
 type Heard = Arc<Mutex<Vec<(String, String)>>>;
 
 impl Subscriber for Listener {
@@ -120,7 +116,6 @@ impl Subscriber for Listener {
     fn exit(&self, _span: &span::Id) {}
 }
 
-/// The events so far on threads whose names start with `prefix`.
 fn heard(prefix: &str) -> Vec<String> {
     static HEARD: OnceLock<Heard> = OnceLock::new();
     let heard = HEARD.get_or_init(|| {
@@ -168,7 +163,7 @@ fn start_stop_and_panic_are_events() {
     );
 }
 
-/// The rows of each lane: phase, name and microseconds. Bars are not nested.
+/// Phase, name and microseconds of each row. Bars are not nested.
 fn lanes(trace: &ChromeTrace<u32>) -> BTreeMap<u64, Vec<(String, String, f64)>> {
     let mut file = Vec::new();
     trace.write_to(&mut file).expect("a vector takes it");

@@ -21,8 +21,7 @@ both_ways_of_parking! {
     }
 }
 
-/// A producer hands over a task and sleeps until it has run. Every round finds the workers asleep
-/// or about to be. A lost wake-up hangs the test.
+/// Every round finds the workers asleep or about to be. A lost wake-up hangs the test.
 fn ping_pong(workers: usize, park_timeout: Option<Duration>, rounds: usize) {
     let pongs = Arc::new(AtomicUsize::new(0));
     let (ponged, producer) = (Arc::clone(&pongs), thread::current());
@@ -47,7 +46,6 @@ fn ping_pong(workers: usize, park_timeout: Option<Duration>, rounds: usize) {
 }
 
 both_ways_of_parking! {
-    /// The same between workers: a chain of tasks through the global queue.
     fn a_long_chain_through_the_global_queue_arrives(park_timeout) {
         let executor = Executor::<usize>::new(
             config(4, park_timeout).tune(|tuning| tuning.spin_iters = 0),
@@ -62,7 +60,6 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// As many tasks as workers, each waiting for all: a batch must wake them all.
     fn a_batch_of_tasks_that_wait_for_each_other_gets_all_workers(park_timeout) {
         for workers in [2, 8, 65] {
             for _ in 0..20 {
@@ -85,7 +82,6 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// The same one by one from a task: each spawn wakes a worker, and each woken one hands on.
     fn spawned_tasks_that_wait_for_each_other_get_all_workers(park_timeout) {
         for workers in [2, 8, 65] {
             for _ in 0..20 {
@@ -159,7 +155,6 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    /// The end also wakes a thread that waits for an idle executor.
     fn wait_idle_ends_when_the_executor_is_shut_down(park_timeout) {
         for _ in 0..sized(100, 500) {
             let executor = Executor::<u32>::new(config(2, park_timeout), |_| (), |task, cx| {

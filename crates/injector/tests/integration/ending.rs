@@ -47,7 +47,6 @@ fn a_million_values_are_dropped_without_recursion() {
     drop(queue);
 }
 
-/// Panics when dropped, if told to.
 struct Fragile(#[expect(dead_code, reason = "counts itself")] Arc<()>, bool);
 
 impl Drop for Fragile {

@@ -1,5 +1,4 @@
-//! The queue from outside: on one thread against a model, on several by counting. The numbers are
-//! such that several blocks are used.
+//! The queue from outside. The numbers are such that several blocks are used.
 #![cfg(not(windlass_loom))]
 
 mod against_a_model;

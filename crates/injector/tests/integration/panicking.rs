@@ -13,7 +13,7 @@ fn a_taker_that_panics_loses_its_own_value_and_no_other() {
     let queue = Injector::new();
     (0..300).for_each(|n| queue.push((n, alive.clone())));
     let mut kept = Vec::new();
-    // Among them the last value of a block and the first of the next.
+    // 126 and 127 are a block's last value and the next one's first.
     for bad in [3, 126, 127, 128, 299] {
         let run = panic::catch_unwind(AssertUnwindSafe(|| {
             queue.take(|(n, counted)| {

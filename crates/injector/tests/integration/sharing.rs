@@ -10,11 +10,8 @@ use injector::{Injector, Next};
 /// Values of each producer; few enough for valgrind, whose threads take turns.
 const EACH: usize = 20_000;
 
-/// Producer and number.
 type Value = (usize, usize);
 
-/// Pushes from `producers` threads and takes from `consumers`, up to `most` at a time, some by
-/// `try_take`. Returns what each consumer took.
 fn share(producers: usize, consumers: usize, most: usize) -> Vec<Vec<Value>> {
     let queue = Injector::new();
     let taken = AtomicUsize::new(0);
@@ -58,7 +55,6 @@ fn share(producers: usize, consumers: usize, most: usize) -> Vec<Vec<Value>> {
     })
 }
 
-/// Each producer's numbers rise for each consumer, and all are there once.
 fn check(producers: usize, taken: &[Vec<Value>]) {
     for own in taken {
         let mut next = vec![0; producers];

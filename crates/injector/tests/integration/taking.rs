@@ -52,7 +52,6 @@ fn what_was_put_back_stays_first_and_counts() {
 #[test]
 fn the_last_value_may_be_put_back_wherever_it_was() {
     let queue = Injector::new();
-    // Two blocks and some more.
     for n in 0..300 {
         queue.push(n);
         assert_eq!(queue.take(|n| Next::PutBack(n + 1_000)), 1);
@@ -140,7 +139,6 @@ fn huge_values_arrive_whole_and_need_no_stack_of_a_blocks_size() {
     assert_eq!(taken, 130);
 }
 
-/// A value on a page of its own.
 #[derive(Debug, PartialEq)]
 #[repr(align(4096))]
 struct Aligned(u8);

@@ -2,8 +2,6 @@
 
 use crate::{consumer, joined, model, producer, push, queue, take_rest};
 
-/// A producer claims the last slot and installs the next block, while a consumer empties the block
-/// and gives it away.
 #[test]
 fn last_slot_of_a_block_against_the_take_that_frees_it() {
     model(
@@ -19,8 +17,6 @@ fn last_slot_of_a_block_against_the_take_that_frees_it() {
     );
 }
 
-/// Two producers want the last slot with the next block at hand. The loser keeps its block as the
-/// spare one, while the consumer has one to keep as well.
 #[test]
 fn two_pushes_for_the_last_slot_against_the_take() {
     model("two_pushes_for_the_last_slot_against_the_take", Some(3), || {
@@ -34,7 +30,6 @@ fn two_pushes_for_the_last_slot_against_the_take() {
     });
 }
 
-/// A consumer keeps an emptied block, and a producer uses it as the one after next.
 #[test]
 fn spare_block_against_the_push_that_uses_it() {
     model("spare_block_against_the_push_that_uses_it", None, || {
@@ -46,7 +41,6 @@ fn spare_block_against_the_push_that_uses_it() {
     });
 }
 
-/// One producer installs a used block, the other only sees it.
 #[test]
 fn used_block_against_the_push_that_finds_it() {
     model("used_block_against_the_push_that_finds_it", Some(3), || {

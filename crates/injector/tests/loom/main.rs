@@ -2,8 +2,7 @@
 //! `docs/memory-model.md` names the edge that each carries.
 //!
 //! A block has two slots here. Loom finds a value that is read while it may be written; the queue's
-//! own cells find a block that is touched after its owner changed or never freed. Without
-//! `--cfg windlass_loom` this binary is empty.
+//! own cells find a block that is touched after its owner changed or never freed.
 #![cfg(windlass_loom)]
 
 mod blocks;
@@ -36,8 +35,6 @@ fn producer<const N: usize>(queue: &Queue, values: [usize; N]) -> JoinHandle<()>
     thread::spawn(move || push(&queue, values))
 }
 
-/// A thread that takes what is ready.
-///
 /// A scene has its first producer on the main thread, which loom runs first. In the other order
 /// loom misses executions: it remembers only the last access of a place, and a push reads the index
 /// before it changes it, so an earlier read by a consumer is forgotten.
@@ -55,7 +52,6 @@ fn take(queue: &Queue) -> Vec<usize> {
     run
 }
 
-/// Takes the rest, which must be ready, and checks that the queue is empty then.
 fn take_rest(queue: &Queue) -> Vec<usize> {
     let len = queue.len();
     let run = take(queue);

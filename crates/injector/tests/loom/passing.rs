@@ -5,8 +5,6 @@ use loom::thread;
 
 use crate::{consumer, joined, model, producer, push, queue, take, take_rest};
 
-/// Two producers: each value is there once, each producer's in order. One of them claims the last
-/// slot, and the other may have to wait for the next block.
 #[test]
 fn push_against_push() {
     model("push_against_push", None, || {
@@ -23,7 +21,6 @@ fn push_against_push() {
     });
 }
 
-/// A consumer sees a whole value or none.
 #[test]
 fn push_against_take() {
     model("push_against_take", None, || {
@@ -35,7 +32,6 @@ fn push_against_take() {
     });
 }
 
-/// A consumer stops at a claimed slot that is not ready, whatever is ready behind it.
 #[test]
 fn take_against_two_pushes_of_one_block() {
     model("take_against_two_pushes_of_one_block", None, || {
@@ -49,7 +45,6 @@ fn take_against_two_pushes_of_one_block() {
     });
 }
 
-/// Two consumers: each value goes to one of them, in order.
 #[test]
 fn take_against_take() {
     model("take_against_take", None, || {
@@ -63,7 +58,6 @@ fn take_against_take() {
     });
 }
 
-/// One consumer puts a value back: the other gets it first, or is contended.
 #[test]
 fn put_back_against_try_take() {
     model("put_back_against_try_take", None, || {

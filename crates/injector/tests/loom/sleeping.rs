@@ -8,7 +8,6 @@ use loom::thread::{self, JoinHandle};
 
 use crate::{Queue, consumer, model, push, queue, take};
 
-/// A queue and a consumer that may fall asleep.
 #[derive(Clone)]
 struct Scene {
     queue: Queue,
@@ -23,21 +22,18 @@ impl Scene {
         }
     }
 
-    /// A producer's steps; whether it saw the consumer.
     fn push(&self, value: usize) -> bool {
         push(&self.queue, [value]);
         fence(Ordering::SeqCst);
         self.registered.load(Ordering::Relaxed)
     }
 
-    /// The steps of a producer without a fence. Its load is sequentially consistent too, which loom
-    /// does not know.
+    /// The load is sequentially consistent, which loom does not know.
     fn push_without_a_fence(&self, value: usize) -> bool {
         push(&self.queue, [value]);
         self.registered.load(Ordering::SeqCst)
     }
 
-    /// A consumer's steps, with the result of its last look.
     fn sleeper<R: 'static>(&self, look: impl FnOnce(&Queue) -> R + 'static) -> JoinHandle<R> {
         let scene = self.clone();
         thread::spawn(move || {
@@ -48,7 +44,6 @@ impl Scene {
     }
 }
 
-/// The consumer sees a value, or the producer sees the consumer.
 #[test]
 fn push_against_the_last_look_of_is_empty() {
     model("push_against_the_last_look_of_is_empty", None, || {
@@ -62,7 +57,6 @@ fn push_against_the_last_look_of_is_empty() {
     });
 }
 
-/// The same without the producer's fence.
 #[test]
 fn push_without_a_fence_against_the_last_look_of_is_empty() {
     model(
@@ -80,7 +74,6 @@ fn push_without_a_fence_against_the_last_look_of_is_empty() {
     );
 }
 
-/// The same for a consumer that takes and waits for a value on its way.
 #[test]
 fn push_without_a_fence_against_a_last_take_that_waits() {
     model(
@@ -106,7 +99,6 @@ fn push_without_a_fence_against_a_last_take_that_waits() {
     );
 }
 
-/// The same for `has_ready`, and the value is there.
 #[test]
 fn push_against_the_last_look_of_has_ready() {
     model("push_against_the_last_look_of_has_ready", None, || {
@@ -118,7 +110,6 @@ fn push_against_the_last_look_of_has_ready() {
     });
 }
 
-/// The same for a `take` that finds nothing.
 #[test]
 fn push_against_a_last_take() {
     model("push_against_a_last_take", None, || {
@@ -132,8 +123,6 @@ fn push_against_a_last_take() {
     });
 }
 
-/// A value is behind a claimed place. The consumer may sleep over both, but then one of the
-/// producers sees it.
 #[test]
 fn two_pushes_against_the_last_look_of_has_ready() {
     model("two_pushes_against_the_last_look_of_has_ready", None, || {
@@ -151,7 +140,6 @@ fn two_pushes_against_the_last_look_of_has_ready() {
     });
 }
 
-/// Another consumer takes the value: the sleeper sleeps over nothing.
 #[test]
 fn push_and_take_against_the_last_look_of_is_empty() {
     model("push_and_take_against_the_last_look_of_is_empty", Some(4), || {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::*;
 use crate::ports::{Native, NativeWord};
 
-/// Ports that record unparks and never block.
 #[derive(Default)]
 struct Ports {
     unparked: RefCell<Vec<usize>>,
@@ -23,11 +22,9 @@ impl Unpark for Ports {
     fn signal_waiters(&self) {}
 }
 
-/// One worker's ports, with a script of what happens while it parks.
 struct Sleeper<'a> {
     sleep: &'a Sleep<NativeWord>,
     script: RefCell<VecDeque<Meanwhile>>,
-    /// The spins and parks of the worker.
     pauses: RefCell<Vec<Pause>>,
 }
 
@@ -35,9 +32,7 @@ struct Sleeper<'a> {
 enum Meanwhile {
     /// It returns spuriously, or by its timeout.
     Nothing,
-    /// A publisher wakes the newest sleeper.
     Publish,
-    /// The executor ends.
     End,
     /// DONE is set, but no slot is woken yet.
     DoneIsSet,
@@ -88,7 +83,6 @@ impl<'a> Sleeper<'a> {
         }
     }
 
-    /// Sleeps as worker `me`, which is no searcher.
     fn sleep<F>(&self, me: usize, options: Park, look: impl FnMut() -> Option<F>) -> Slept<F> {
         self.sleep.sleep(self, me, false, options, look)
     }
@@ -275,7 +269,6 @@ fn after_each_timeout_it_looks_again_and_what_it_finds_deregisters_it() {
 
 #[test]
 fn who_finds_something_after_it_was_chosen_is_a_searcher_and_leaves_the_others_their_tickets() {
-    // The newest sleeper is chosen, here the one that looks.
     for others in [vec![], vec![0, 3]] {
         let asleep = others.len();
         let (sleep, _) = sleeping(4, others);

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use super::WorkerState;
 
-/// Hashes all that decides what the worker does next, but not what it counts for its metrics.
+/// Leaves out what the worker counts for its metrics alone.
 impl<T: Hash, P> Hash for WorkerState<T, P> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self {

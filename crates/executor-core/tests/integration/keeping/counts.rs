@@ -21,7 +21,6 @@ enum Op {
     SpawnGlobal,
     Publish,
     Outside,
-    /// A step of that worker; within a task, its end.
     Step(usize),
     Tick(u64),
     /// The idle worker searches, falls asleep or stays asleep, in turn.
@@ -81,7 +80,6 @@ struct World {
     script: RefCell<std::vec::IntoIter<Op>>,
     in_flight: RefCell<BTreeSet<Task>>,
     last: Cell<Task>,
-    /// Accepted tasks from outside, and spawned tasks.
     accepted: Cell<u64>,
     spawned: Cell<u64>,
     idler: Cell<Idler>,

@@ -64,7 +64,6 @@ fn a_chain_looks_no_more_often_than_a_wake_would_be_worth() {
     for _ in 0..links {
         worker.step_with(&again);
     }
-    // Each spawn and pop is a load; ticks add a fraction.
     let operations = top.take_log().len();
     assert!(
         operations < 2 * links + links / 5,

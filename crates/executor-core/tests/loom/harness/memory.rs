@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use executor_core::ports::{Fetch, Memory};
 use loom::sync::atomic::{AtomicUsize, fence};
 
-/// Access to loom's words.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LoomMemory;
 

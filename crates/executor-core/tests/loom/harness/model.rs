@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Explores `scene` with at most `bound` preemptions, which `LOOM_MAX_PREEMPTIONS` overrides.
+/// `LOOM_MAX_PREEMPTIONS` overrides `bound`.
 pub(crate) fn model(name: &str, bound: Option<usize>, scene: impl Fn() + Sync + Send + 'static) {
     // Ordering: Relaxed, here and below. A counter outside of the model, read after it.
     let executions = Arc::new(AtomicUsize::new(0));

@@ -53,7 +53,6 @@ impl Row {
     }
 }
 
-/// A handle to what the parties of a scene share.
 #[derive(Clone)]
 pub(crate) struct Scene(Arc<Shared>);
 
@@ -73,18 +72,15 @@ pub(crate) struct Shared {
     signals: Mutex<u64>,
     signalled: Condvar,
     ran: Vec<AtomicUsize>,
-    /// How often each task was returned.
     back: Vec<AtomicUsize>,
 }
 
 impl Scene {
-    /// `workers` workers that park at once and keep no private tasks.
     pub(crate) fn new(workers: usize, tasks: usize, credit_block: usize) -> Self {
         Self::of(Self::config(workers, credit_block), tasks)
     }
 
-    /// Workers that keep short tasks private: tasks count as short from the first spawn, and one
-    /// operation justifies a wake.
+    /// Tasks count as short from the first spawn, and one operation justifies a wake.
     pub(crate) fn keeping(workers: usize, tasks: usize, credit_block: usize) -> Self {
         let config = Self::config(workers, credit_block).tune(|tuning| {
             tuning.fairness_interval = 1;
@@ -118,7 +114,6 @@ impl Scene {
         }))
     }
 
-    /// The ports of a producer.
     pub(crate) fn outside(&self) -> Party {
         Party {
             scene: self.clone(),
@@ -126,7 +121,6 @@ impl Scene {
         }
     }
 
-    /// The ports of worker `worker`, for a scene that plays it by hand.
     pub(crate) fn outside_as(&self, worker: usize) -> Party {
         Party {
             scene: self.clone(),
@@ -134,7 +128,6 @@ impl Scene {
         }
     }
 
-    /// Runs worker `worker` to its end. Returns its returned tasks and its exit.
     pub(crate) fn work(
         &self,
         worker: usize,
@@ -147,7 +140,6 @@ impl Scene {
         (cx.state.take_returned(), exit)
     }
 
-    /// Worker `worker`, for a scene that steps it.
     pub(crate) fn worker(&self, worker: usize) -> LoomWorker {
         LoomWorker {
             state: WorkerState::new(worker, self.outside_as(worker)),
@@ -155,14 +147,12 @@ impl Scene {
         }
     }
 
-    /// One step, which finds a task.
     pub(crate) fn step(&self, cx: &mut LoomWorker, runner: impl Fn(Task, &mut LoomWorker)) {
         let runner = self.counted(runner);
         let result = worker_step(cx, &runner, &mut TieredIdle::new(0, None), &mut NoopTrace);
         assert!(matches!(result, WorkerStepResult::RanTask { .. }), "{result:?}");
     }
 
-    /// A worker played by hand, which takes exactly one task from `row`.
     pub(crate) fn take_one(&self, row: &Row, me: usize, mut searching: bool) -> Task {
         let ports = self.outside_as(me);
         let sleep = self.scheduler.sleep();
@@ -199,17 +189,14 @@ impl Scene {
         self.ran[task].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often `task` has run.
     pub(crate) fn runs(&self, task: Task) -> usize {
         self.ran[task].load(Ordering::Relaxed)
     }
 
-    /// How often `task` was returned.
     pub(crate) fn hand_backs(&self, task: Task) -> usize {
         self.back[task].load(Ordering::Relaxed)
     }
 
-    /// How often waiters were signalled.
     pub(crate) fn signals(&self) -> u64 {
         *self.signals.lock().unwrap()
     }
@@ -219,7 +206,6 @@ impl Scene {
     }
 }
 
-/// Counts returned tasks.
 struct HandBacks(Scene);
 
 impl TraceHooks<Task> for HandBacks {
@@ -236,7 +222,6 @@ impl TraceHooks<Task> for HandBacks {
     }
 }
 
-/// One party's ports.
 pub(crate) struct Party {
     scene: Scene,
     worker: usize,
@@ -380,7 +365,6 @@ impl Faults for Party {
     }
 }
 
-/// The payload of a planned panic, thrown without a message.
 pub(crate) struct PlannedPanic;
 
 impl PlannedPanic {

@@ -1,0 +1,2 @@
+//! PostgreSQL's protocol over DataFusion on windlass: one process that people share.
+#![forbid(unsafe_code)]

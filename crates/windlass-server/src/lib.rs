@@ -1,2 +1,43 @@
 //! PostgreSQL's protocol over DataFusion on windlass: one process that people share.
+//!
+//! ```text
+//!   client ─► login ─► session ─► statement ─► admission ─► a job: plan, compute, write rows
+//!                │         │                                          │
+//!              access   settings, portals                             ▼
+//!                                       client ◄─ connection ◄─ two chunks of rows at most
+//! ```
+//!
+//! Each statement is a job on the pools' workers, so a short one does not wait for heavy ones. A
+//! connection holds no worker. Nothing is written, and nothing outside of the tables' folders is
+//! read. [`Server`] is the whole; the program `windlass-server` only reads arguments for it.
 #![forbid(unsafe_code)]
+
+pub mod access;
+mod admission;
+mod connection;
+mod connections;
+mod engine;
+mod login;
+mod memory;
+mod operator;
+mod plan;
+mod queries;
+mod rows;
+mod server;
+mod session;
+mod settings;
+mod spill;
+mod statement;
+mod system_tables;
+pub mod tables;
+mod wire;
+
+pub use access::Access;
+pub use admission::StatementLimits;
+pub use memory::MemoryLimits;
+pub use operator::{answer_operators, record_metrics};
+pub use server::{Drained, Load, Server, ServerConfig, Spill, Watch};
+pub use spill::SpillFolder;
+pub use tables::{NamedTable, Source, TableSummary, Tables, TablesError};
+
+pub use windlass_datafusion::pools;

@@ -1,0 +1,388 @@
+//! The server's side of SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, 7677), as PostgreSQL speaks
+//! it: messages in, messages out, no I/O.
+//!
+//! ```text
+//! client                                              server
+//!   n,,n=,r=<nonce>                        ──► first
+//!                                          ◄──   r=<nonce><more>,s=<salt>,i=<iterations>
+//!   c=biws,r=<nonce><more>,p=<proof>       ──► last
+//!                                          ◄──   v=<the server's own proof>
+//! ```
+//!
+//! - The user is the one that the connection named when it started; the name in the first message
+//!   counts for nothing, as in PostgreSQL.
+//! - **A stranger learns nothing about names.** An unknown user gets a salt that follows from the name
+//!   and a secret of the process, and fails as a wrong password does, after the same arithmetic.
+//! - **Nobody sits in between.** Over TLS both mechanisms are offered. PLUS binds the proof to the
+//!   certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could bind, but
+//!   did not see PLUS offered, says so by `y`, and is refused: somebody took the offer out.
+//!
+//! Comparisons of secrets take the same time whatever they find.
+
+use std::fmt;
+use std::mem;
+use std::sync::OnceLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::users::Users;
+use super::verifier::{Key, Verifier, hmac_sha256, sha256};
+
+/// The mechanism without channel binding.
+pub const SCRAM_SHA_256: &str = "SCRAM-SHA-256";
+
+/// The mechanism that binds the proof to the server's certificate.
+pub const SCRAM_SHA_256_PLUS: &str = "SCRAM-SHA-256-PLUS";
+
+/// Most bytes of a client's message; a driver's longest has some 250.
+const MESSAGE_BYTES_MAX: usize = 1024;
+
+/// Random bytes of the server's nonce, as in PostgreSQL.
+const NONCE_BYTES: usize = 18;
+
+/// The binding's type in a first message, with `p=`.
+const END_POINT: &str = "p=tls-server-end-point";
+
+/// Why a login failed. It says nothing about whether the user exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denied {
+    /// The proof is not the password's, or there is no such user.
+    WrongPassword,
+    /// The proof is bound to another certificate: somebody sits in between, or the certificate changed.
+    WrongBinding,
+    /// The client could bind and was told that the server cannot: somebody changed the offer.
+    Downgrade,
+    /// A message that breaks the protocol; what is wrong with it.
+    Malformed(&'static str),
+    /// The system gives no random bytes.
+    NoRandomness,
+}
+
+impl Denied {
+    /// Returns PostgreSQL's code of the error.
+    #[must_use]
+    pub fn sqlstate(self) -> &'static str {
+        match self {
+            Self::WrongPassword => "28P01",
+            Self::WrongBinding | Self::Downgrade => "28000",
+            Self::Malformed(_) => "08P01",
+            Self::NoRandomness => "58000",
+        }
+    }
+}
+
+impl fmt::Display for Denied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WrongPassword => f.write_str("password authentication failed"),
+            Self::WrongBinding => f.write_str("SCRAM channel binding check failed"),
+            Self::Downgrade => f.write_str(
+                "the client supports SCRAM channel binding but thinks the server does not; \
+                 this server does support it",
+            ),
+            Self::Malformed(what) => write!(f, "malformed SCRAM message: {what}"),
+            Self::NoRandomness => f.write_str("the system gives no random bytes"),
+        }
+    }
+}
+
+impl std::error::Error for Denied {}
+
+/// One login. After an error every further message is refused.
+pub struct Exchange {
+    verifier: Verifier,
+    /// Whether the user exists; if not, `verifier` is made up.
+    known: bool,
+    /// The hash of the server's certificate.
+    binding: Option<Vec<u8>>,
+    state: State,
+}
+
+enum State {
+    Begun,
+    Challenged(Challenged),
+    Over,
+}
+
+struct Challenged {
+    /// What the last message must have after `c=`.
+    binding: String,
+    /// The client's nonce and the server's.
+    nonce: String,
+    /// The part of the signed text that both sides know by now, with a comma at its end.
+    exchanged: String,
+}
+
+impl Exchange {
+    /// Begins the login of user `name`. `binding` is the hash of the certificate that this client was
+    /// shown ([`Identity::end_point`](super::tls::Identity::end_point)), if it came over TLS.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no random bytes.
+    pub fn begin(users: &Users, name: &str, binding: Option<&[u8]>) -> Result<Self, Denied> {
+        // Also for a user that exists, so that both take the same time.
+        let made_up = made_up(users, name)?;
+        let known = users.verifier(name);
+        Ok(Self {
+            verifier: known.cloned().unwrap_or(made_up),
+            known: known.is_some(),
+            binding: binding.map(<[u8]>::to_vec),
+            state: State::Begun,
+        })
+    }
+
+    /// Returns the mechanisms to offer, the best first.
+    #[must_use]
+    pub fn mechanisms(&self) -> &'static [&'static str] {
+        if self.binding.is_some() {
+            &[SCRAM_SHA_256_PLUS, SCRAM_SHA_256]
+        } else {
+            &[SCRAM_SHA_256]
+        }
+    }
+
+    /// Takes the client's first message, for the mechanism that it chose, and returns the challenge.
+    ///
+    /// # Errors
+    ///
+    /// If the mechanism was not offered, or the message does not fit it.
+    pub fn first(&mut self, mechanism: &str, message: &[u8]) -> Result<Vec<u8>, Denied> {
+        let mut nonce = [0; NONCE_BYTES];
+        SystemRandom::new()
+            .fill(&mut nonce)
+            .map_err(|_| Denied::NoRandomness)?;
+        self.first_with(mechanism, message, &STANDARD.encode(nonce))
+    }
+
+    fn first_with(&mut self, mechanism: &str, message: &[u8], nonce: &str) -> Result<Vec<u8>, Denied> {
+        let State::Begun = mem::replace(&mut self.state, State::Over) else {
+            return Err(Denied::Malformed("it is not the first"));
+        };
+        let offered = self.mechanisms().contains(&mechanism);
+        if !offered {
+            return Err(Denied::Malformed("the mechanism was not offered"));
+        }
+        let text = checked(message)?;
+        let FirstMessage {
+            header,
+            flag,
+            bare,
+            nonce: theirs,
+        } = FirstMessage::parse(text)?;
+        let mut bound = header.as_bytes().to_vec();
+        match (flag, mechanism == SCRAM_SHA_256_PLUS) {
+            (END_POINT, true) => bound.extend(self.binding.iter().flatten()),
+            ("n", false) => {}
+            ("y", false) if self.binding.is_some() => return Err(Denied::Downgrade),
+            ("y", false) => {}
+            ("n" | "y", true) => return Err(Denied::Malformed("PLUS without channel binding")),
+            (_, true) => return Err(Denied::Malformed("a channel binding of another type")),
+            (_, false) => return Err(Denied::Malformed("channel binding without PLUS")),
+        }
+        let nonce = format!("{theirs}{nonce}");
+        let salt = STANDARD.encode(self.verifier.salt());
+        let challenge = format!("r={nonce},s={salt},i={}", self.verifier.iterations());
+        self.state = State::Challenged(Challenged {
+            binding: STANDARD.encode(bound),
+            nonce,
+            exchanged: format!("{bare},{challenge},"),
+        });
+        Ok(challenge.into_bytes())
+    }
+
+    /// Takes the client's last message, and returns the one that proves the server to the client: the
+    /// client is let in.
+    ///
+    /// # Errors
+    ///
+    /// If the client does not know the password, or breaks the protocol.
+    pub fn last(&mut self, message: &[u8]) -> Result<Vec<u8>, Denied> {
+        let State::Challenged(challenged) = mem::replace(&mut self.state, State::Over) else {
+            return Err(Denied::Malformed("no challenge is open"));
+        };
+        let text = checked(message)?;
+        let LastMessage {
+            without_proof,
+            binding,
+            nonce,
+            proof,
+        } = LastMessage::parse(text)?;
+        if nonce != challenged.nonce {
+            return Err(Denied::Malformed("the nonce does not match"));
+        }
+        if binding != challenged.binding {
+            return Err(Denied::WrongBinding);
+        }
+        let signed = challenged.exchanged + without_proof;
+        let signature = hmac_sha256(self.verifier.stored_key(), signed.as_bytes());
+        let mut client_key = proof;
+        for (byte, mask) in client_key.iter_mut().zip(signature) {
+            *byte ^= mask;
+        }
+        let fits = is_equal(&sha256(&client_key), self.verifier.stored_key())?;
+        if !(fits & self.known) {
+            return Err(Denied::WrongPassword);
+        }
+        let proof = hmac_sha256(self.verifier.server_key(), signed.as_bytes());
+        Ok(format!("v={}", STANDARD.encode(proof)).into_bytes())
+    }
+}
+
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            State::Begun => "begun",
+            State::Challenged(_) => "challenged",
+            State::Over => "over",
+        };
+        f.debug_struct("Exchange")
+            .field("state", &state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The client's first message: `n,,n=<name>,r=<nonce>`.
+struct FirstMessage<'a> {
+    /// The part before `bare`, with its commas.
+    header: &'a str,
+    /// What the client says about channel binding.
+    flag: &'a str,
+    bare: &'a str,
+    nonce: &'a str,
+}
+
+impl<'a> FirstMessage<'a> {
+    fn parse(text: &'a str) -> Result<Self, Denied> {
+        let malformed = Denied::Malformed;
+        let (flag, rest) = text.split_once(',').ok_or(malformed("no header"))?;
+        let (identity, bare) = rest.split_once(',').ok_or(malformed("no header"))?;
+        if !identity.is_empty() {
+            return Err(malformed("an authorization identity is not supported"));
+        }
+        let mut attributes = bare.split(',');
+        let mut next = || attributes.next().unwrap_or_default();
+        let first = next();
+        if first.starts_with("m=") {
+            return Err(malformed("a mandatory extension is not supported"));
+        }
+        if !first.starts_with("n=") {
+            return Err(malformed("no name"));
+        }
+        let nonce = next().strip_prefix("r=").ok_or(malformed("no nonce"))?;
+        if nonce.is_empty() || !nonce.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(malformed("the nonce is not printable"));
+        }
+        check_extensions(attributes)?;
+        Ok(Self {
+            header: &text[..text.len() - bare.len()],
+            flag,
+            bare,
+            nonce,
+        })
+    }
+}
+
+/// The client's last message: `c=<binding>,r=<nonce>,p=<proof>`.
+struct LastMessage<'a> {
+    without_proof: &'a str,
+    binding: &'a str,
+    nonce: &'a str,
+    proof: Key,
+}
+
+impl<'a> LastMessage<'a> {
+    fn parse(text: &'a str) -> Result<Self, Denied> {
+        let malformed = Denied::Malformed;
+        let (without_proof, proof) = text.rsplit_once(",p=").ok_or(malformed("no proof at its end"))?;
+        let mut attributes = without_proof.split(',');
+        let mut next = |name| {
+            attributes
+                .next()
+                .and_then(|attribute| attribute.strip_prefix(name))
+        };
+        let binding = next("c=").ok_or(malformed("no channel binding"))?;
+        let nonce = next("r=").ok_or(malformed("no nonce"))?;
+        check_extensions(attributes)?;
+        let proof = STANDARD.decode(proof).ok();
+        let proof = proof.and_then(|proof| Key::try_from(proof).ok());
+        Ok(Self {
+            without_proof,
+            binding,
+            nonce,
+            proof: proof.ok_or(malformed("the proof is not 32 bytes in base64"))?,
+        })
+    }
+}
+
+/// Extensions that need not be understood are read over, if they have their form.
+fn check_extensions<'a>(mut attributes: impl Iterator<Item = &'a str>) -> Result<(), Denied> {
+    let well_formed = attributes.all(|attribute| match attribute.as_bytes() {
+        [name, b'=', ..] => name.is_ascii_alphabetic() && *name != b'p',
+        _ => false,
+    });
+    well_formed
+        .then_some(())
+        .ok_or(Denied::Malformed("an extension has no name"))
+}
+
+fn checked(message: &[u8]) -> Result<&str, Denied> {
+    if message.len() > MESSAGE_BYTES_MAX {
+        return Err(Denied::Malformed("it is too long"));
+    }
+    let text = str::from_utf8(message).map_err(|_| Denied::Malformed("it is not UTF-8"))?;
+    if text.contains('\0') {
+        return Err(Denied::Malformed("it has a zero byte in it"));
+    }
+    Ok(text)
+}
+
+/// A verifier for a user that does not exist: the same for the same name, as long as the process
+/// lives, and in its shape as most users' are. No password is known that fits.
+fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
+    let secret = secret()?;
+    let derive = |purpose: &[u8], counter: u8| {
+        let mut context = hmac::Context::with_key(secret);
+        context.update(purpose);
+        context.update(&[counter]);
+        context.update(name.as_bytes());
+        context.sign()
+    };
+    let shape = users.usual_shape();
+    let mut salt = vec![0; shape.salt_bytes];
+    for (block, counter) in salt.chunks_mut(size_of::<Key>()).zip(0..) {
+        block.copy_from_slice(&derive(b"salt", counter).as_ref()[..block.len()]);
+    }
+    let [stored_key, server_key] = [b"stored", b"server"].map(|purpose| {
+        let mut key: Key = [0; _];
+        // Does not panic: a tag of HMAC-SHA-256 has a key's length.
+        key.copy_from_slice(derive(purpose, 0).as_ref());
+        key
+    });
+    Ok(Verifier::of_parts(shape.iterations, salt, stored_key, server_key))
+}
+
+/// Compares by tags under a key that nobody outside knows, so the time says nothing about where the
+/// two differ. (ring's own comparison of slices is deprecated.)
+fn is_equal(one: &Key, other: &Key) -> Result<bool, Denied> {
+    let secret = secret()?;
+    let tag = hmac::sign(secret, one);
+    Ok(hmac::verify(secret, other, tag.as_ref()).is_ok())
+}
+
+/// The secret of this process.
+fn secret() -> Result<&'static hmac::Key, Denied> {
+    static SECRET: OnceLock<hmac::Key> = OnceLock::new();
+    if let Some(secret) = SECRET.get() {
+        return Ok(secret);
+    }
+    let new = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new());
+    let new = new.map_err(|_| Denied::NoRandomness)?;
+    Ok(SECRET.get_or_init(|| new))
+}
+
+#[cfg(test)]
+mod tests;

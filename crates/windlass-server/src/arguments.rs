@@ -1,0 +1,170 @@
+//! What the program is told on its command line.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use windlass_server::NamedTable;
+
+/// One process for everybody's queries: PostgreSQL's protocol over DataFusion on windlass.
+///
+/// Without a password it listens on this machine alone. Any other address needs --users and
+/// --tls-cert with --tls-key.
+#[derive(Debug, Parser)]
+#[command(version, about, args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: ServeArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Sets a user's password in a file of users, or removes the user.
+    Passwd(PasswdArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PasswdArguments {
+    /// The file of users; made if it is not there.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) users: PathBuf,
+    /// Removes the user.
+    #[arg(long)]
+    pub(crate) remove: bool,
+    /// The user's name.
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// A folder whose Parquet and CSV files, and folders of such files, are tables.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tables: Vec<PathBuf>,
+    /// A file or folder as a table.
+    #[arg(long, value_name = "NAME=PATH")]
+    pub(crate) table: Vec<NamedTable>,
+    /// The eight tables of TPC-H at this scale, in memory.
+    #[arg(long, value_name = "SCALE")]
+    pub(crate) tpch: Option<f64>,
+    /// Where clients connect.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5432")]
+    pub(crate) listen: String,
+    /// Users and their passwords' verifiers, written by `windlass-server passwd`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) users: Option<PathBuf>,
+    /// The server's certificate and those above it, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The certificate's key, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Number of threads that compute; by default one for each core.
+    #[arg(long, value_name = "N")]
+    pub(crate) workers: Option<NonZeroUsize>,
+    /// Memory of all statements together; by default half of the machine's.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<usize>,
+    /// Memory of one statement.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) statement_memory: Option<usize>,
+    /// Memory of one user's statements together.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) user_memory: Option<usize>,
+    /// Longest time of a statement.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) statement_time: Option<Duration>,
+    /// Number of statements that run at once.
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub(crate) statements: NonZeroUsize,
+    /// Number of statements of one user that run or wait.
+    #[arg(long, value_name = "N", default_value = "128")]
+    pub(crate) user_statements: NonZeroUsize,
+    /// Number of connections at once.
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(crate) connections: NonZeroUsize,
+    /// A folder of the server's own for what does not fit into memory; emptied on start.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spill: Option<PathBuf>,
+    /// Bytes of all files in the spill folder.
+    #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = size)]
+    pub(crate) spill_max: usize,
+    /// Time that running statements have after SIGTERM or Ctrl-C.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
+    pub(crate) drain: Duration,
+    /// Where /health and /metrics are; by default nowhere.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) operator: Option<String>,
+    /// Writes log lines as JSON.
+    #[arg(long)]
+    pub(crate) log_json: bool,
+}
+
+/// Reads a number of bytes, such as `512MiB`.
+fn size(text: &str) -> Result<usize, String> {
+    let wrong = || format!("`{text}` is no size: a number with a unit, such as 512MiB or 2GB");
+    let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
+    let factor: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "kib" | "k" => 1 << 10,
+        "mib" | "m" => 1 << 20,
+        "gib" | "g" => 1 << 30,
+        "tib" | "t" => 1 << 40,
+        _ => return Err(wrong()),
+    };
+    let bytes = number * factor as f64;
+    // A float is exact up to 2^53 bytes.
+    if (1.0..9e15).contains(&bytes) {
+        Ok(bytes as usize)
+    } else {
+        Err(wrong())
+    }
+}
+
+/// Reads a time, such as `30s`.
+fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time: a number with a unit, such as 250ms, 30s or 2m");
+    let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
+    let seconds = match unit {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        _ => return Err(wrong()),
+    };
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    Some((number.parse().ok()?, unit.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_and_times_have_units() {
+        assert_eq!(size("64MiB"), Ok(64 << 20));
+        assert_eq!(size("1.5GB"), Ok(1_500_000_000));
+        assert!(size("lots").unwrap_err().contains("such as 512MiB"));
+        assert!(size("0").is_err());
+        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(time("0s"), Ok(Duration::ZERO));
+        assert!(time("30").unwrap_err().contains("such as 250ms"));
+    }
+}

@@ -1,0 +1,129 @@
+//! DataFusion as every session has it: tables, functions, settings.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
+use datafusion::error::DataFusionError;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
+use datafusion_pg_catalog::setup_pg_catalog;
+use windlass_datafusion::{Windlass, WindlassExt};
+
+use crate::queries::Queries;
+use crate::system_tables;
+use crate::wire::SqlError;
+
+/// Name of the one catalog, which clients see as the database.
+pub(crate) const CATALOG: &str = "windlass";
+
+/// Settings that a session may change: names, or their beginnings.
+const MAY_SET: &[&str] = &[
+    "windlass.",
+    "datafusion.execution.batch_size",
+    "datafusion.execution.target_partitions",
+    "datafusion.execution.time_zone",
+    "datafusion.explain.",
+    "datafusion.optimizer.",
+];
+
+/// Settings whose number has a bound, since memory and tasks grow with it.
+const BOUNDS: &[(&str, u64)] = &[
+    ("datafusion.execution.batch_size", 65_536),
+    ("datafusion.execution.target_partitions", 64),
+];
+
+/// What all sessions share.
+pub(crate) struct Engine {
+    template: SessionState,
+}
+
+/// The user of a session, for tables that show a user's own.
+#[derive(Debug)]
+pub(crate) struct SessionUser(pub(crate) Arc<str>);
+
+impl Engine {
+    /// Makes the engine over the tables of `public`.
+    ///
+    /// # Errors
+    ///
+    /// DataFusion's.
+    pub(crate) fn new(
+        windlass: &Windlass,
+        runtime: Arc<RuntimeEnv>,
+        partitions: usize,
+        public: Arc<dyn SchemaProvider>,
+        queries: &Arc<Queries>,
+    ) -> Result<Self, DataFusionError> {
+        let config = SessionConfig::new()
+            .with_target_partitions(partitions)
+            .with_information_schema(true)
+            .with_default_catalog_and_schema(CATALOG, "public")
+            .with_create_default_catalog_and_schema(false);
+        let catalog = Arc::new(MemoryCatalogProvider::new());
+        catalog.register_schema("public", public)?;
+        catalog.register_schema("windlass", system_tables::schema(queries, windlass))?;
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime)
+            .with_default_features()
+            .with_windlass(windlass)
+            .build();
+        state.catalog_list().register_catalog(CATALOG.to_owned(), catalog);
+        let context = SessionContext::new_with_state(state);
+        setup_pg_catalog(&context, CATALOG, EmptyContextProvider).map_err(|error| *error)?;
+        Ok(Self {
+            template: context.state(),
+        })
+    }
+
+    /// A session of its own over the shared tables.
+    pub(crate) fn session(&self, user: &Arc<str>) -> SessionContext {
+        let mut state = self.template.clone();
+        state
+            .config_mut()
+            .set_extension(Arc::new(SessionUser(Arc::clone(user))));
+        SessionContext::new_with_state(state)
+    }
+
+    /// Checks that a session may set `name` to `value`.
+    ///
+    /// # Errors
+    ///
+    /// If the setting is not there, is the server's, or the value is too large.
+    pub(crate) fn check_setting(&self, name: &str, value: &str) -> Result<(), SqlError> {
+        if self.default_of(name).is_none() {
+            let what = format!("unrecognized configuration parameter \"{name}\"");
+            return Err(SqlError::new("42704", what));
+        }
+        if !MAY_SET.iter().any(|allowed| name.starts_with(allowed)) {
+            return Err(SqlError::new(
+                "42501",
+                format!("parameter \"{name}\" is the server's to set"),
+            ));
+        }
+        if let Some((_, bound)) = BOUNDS.iter().find(|(bounded, _)| *bounded == name) {
+            let number = value.parse::<u64>().ok();
+            if !number.is_some_and(|number| (1..=*bound).contains(&number)) {
+                let what = format!("parameter \"{name}\" takes a number from 1 to {bound}, not \"{value}\"");
+                return Err(SqlError::new("22023", what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a setting in a new session; `None` if there is no such setting.
+    pub(crate) fn default_of(&self, name: &str) -> Option<String> {
+        let entries = self.template.config_options().entries();
+        let entry = entries.into_iter().find(|entry| entry.key == name)?;
+        Some(entry.value.unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}

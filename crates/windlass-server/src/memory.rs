@@ -1,0 +1,133 @@
+//! Memory of statements: a pool for each, within its user's, within the server's.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use windlass_datafusion::QueryMemory;
+
+/// Bounds on bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryLimits {
+    /// Bytes that a statement may hold, if limited.
+    pub statement: Option<usize>,
+    /// Bytes that one user's statements may hold, if limited.
+    pub user: Option<usize>,
+}
+
+/// The pools of users that run statements.
+pub(crate) struct UsersMemory {
+    server: Arc<dyn MemoryPool>,
+    limits: MemoryLimits,
+    users: Mutex<HashMap<Arc<str>, Weak<dyn MemoryPool>>>,
+}
+
+/// The pool of one statement.
+#[derive(Clone)]
+pub(crate) struct StatementMemory(Arc<dyn MemoryPool>);
+
+impl UsersMemory {
+    pub(crate) fn new(server: Arc<dyn MemoryPool>, limits: MemoryLimits) -> Self {
+        Self {
+            server,
+            limits,
+            users: Mutex::default(),
+        }
+    }
+
+    /// A pool for a statement of `user`, who may have set a limit of its own.
+    pub(crate) fn statement(&self, user: &Arc<str>, own: Option<usize>) -> StatementMemory {
+        let outside = self.user(user);
+        let limit = [self.limits.statement, own].into_iter().flatten().min();
+        StatementMemory(match limit {
+            Some(limit) => Arc::new(QueryMemory::new(limit, outside)),
+            // Counts what the statement holds.
+            None => Arc::new(QueryMemory::new(usize::MAX, outside)),
+        })
+    }
+
+    /// Bytes that all statements hold.
+    pub(crate) fn reserved(&self) -> usize {
+        self.server.reserved()
+    }
+
+    fn user(&self, user: &Arc<str>) -> Arc<dyn MemoryPool> {
+        let Some(limit) = self.limits.user else {
+            return Arc::clone(&self.server);
+        };
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pool) = users.get(user).and_then(Weak::upgrade) {
+            return pool;
+        }
+        users.retain(|_, pool| pool.strong_count() > 0);
+        let pool: Arc<dyn MemoryPool> = Arc::new(QueryMemory::new(limit, Arc::clone(&self.server)));
+        users.insert(Arc::clone(user), Arc::downgrade(&pool));
+        pool
+    }
+}
+
+impl StatementMemory {
+    pub(crate) fn pool(&self) -> Arc<dyn MemoryPool> {
+        Arc::clone(&self.0)
+    }
+
+    /// The server's environment with this pool.
+    pub(crate) fn runtime(&self, server: &RuntimeEnv) -> Arc<RuntimeEnv> {
+        Arc::new(RuntimeEnv {
+            memory_pool: self.pool(),
+            ..server.clone()
+        })
+    }
+}
+
+impl fmt::Debug for UsersMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UsersMemory")
+            .field("limits", &self.limits)
+            .field("reserved", &self.reserved())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for StatementMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StatementMemory")
+            .field(&self.0.reserved())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer};
+
+    use super::*;
+
+    #[test]
+    fn a_users_statements_share_one_limit_and_leave_others_alone() {
+        let server: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1_000));
+        let limits = MemoryLimits {
+            statement: Some(300),
+            user: Some(400),
+        };
+        let users = UsersMemory::new(server, limits);
+        let (alice, bob) = (Arc::from("alice"), Arc::from("bob"));
+        let reserve = |user, own| {
+            let memory = users.statement(user, own);
+            let reservation = MemoryConsumer::new("rows").register(&memory.pool());
+            (memory, reservation)
+        };
+        let (_first, one) = reserve(&alice, None);
+        let (_second, two) = reserve(&alice, None);
+        let (_third, three) = reserve(&bob, Some(100));
+        assert!(one.try_grow(301).is_err(), "a statement has 300");
+        one.try_grow(300).unwrap();
+        assert!(two.try_grow(101).is_err(), "alice has 400");
+        two.try_grow(100).unwrap();
+        assert!(three.try_grow(101).is_err(), "bob asked for 100");
+        three.try_grow(100).unwrap();
+        assert_eq!(users.reserved(), 500);
+    }
+}

@@ -1,0 +1,172 @@
+//! The statements that run or wait to run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use datafusion::execution::memory_pool::MemoryPool;
+use windlass_datafusion::Class;
+use windlass_datafusion::pools::{AsyncJob, JobUse};
+
+/// Letters of a statement that are kept.
+const TEXT_MAX: usize = 1_000;
+
+/// All statements that have not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Queries {
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    begun: u64,
+    open: BTreeMap<u64, Arc<Query>>,
+}
+
+/// A statement that has not ended.
+pub(crate) struct Query {
+    pub(crate) number: u64,
+    pub(crate) process: u32,
+    pub(crate) user: Arc<str>,
+    pub(crate) text: String,
+    pub(crate) class: Class,
+    pub(crate) since: Instant,
+    job: OnceLock<AsyncJob>,
+    memory: OnceLock<Arc<dyn MemoryPool>>,
+}
+
+/// What a statement has used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueryUse {
+    pub(crate) job: JobUse,
+    pub(crate) memory: usize,
+}
+
+/// A statement's place in the table, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenQuery {
+    all: Arc<Queries>,
+    query: Arc<Query>,
+    outcome: Result<(), &'static str>,
+}
+
+/// Time from which on a statement's end is a line of the log.
+const SLOW: Duration = Duration::from_secs(1);
+
+impl Queries {
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        process: u32,
+        user: &Arc<str>,
+        text: &str,
+        class: Class,
+    ) -> OpenQuery {
+        let mut table = self.lock();
+        table.begun += 1;
+        let query = Arc::new(Query {
+            number: table.begun,
+            process,
+            user: Arc::clone(user),
+            text: text.chars().take(TEXT_MAX).collect(),
+            class,
+            since: Instant::now(),
+            job: OnceLock::new(),
+            memory: OnceLock::new(),
+        });
+        table.open.insert(query.number, Arc::clone(&query));
+        OpenQuery {
+            all: Arc::clone(self),
+            query,
+            // If it is said nothing of, its client has gone or has enough.
+            outcome: Err("abandoned"),
+        }
+    }
+
+    /// The open statements, in the order in which they came.
+    pub(crate) fn open(&self) -> Vec<Arc<Query>> {
+        self.lock().open.values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Query {
+    /// Notes that the statement runs as `job`, within `memory`.
+    pub(crate) fn runs(&self, job: AsyncJob, memory: Arc<dyn MemoryPool>) {
+        // A statement runs once.
+        let _ = self.job.set(job);
+        let _ = self.memory.set(memory);
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.job.get().is_some()
+    }
+
+    pub(crate) fn used(&self) -> QueryUse {
+        QueryUse {
+            job: self.job.get().map(AsyncJob::used).unwrap_or_default(),
+            memory: self.memory.get().map_or(0, |memory| memory.reserved()),
+        }
+    }
+
+    pub(crate) fn open_for(&self) -> Duration {
+        self.since.elapsed()
+    }
+}
+
+impl OpenQuery {
+    pub(crate) fn query(&self) -> &Arc<Query> {
+        &self.query
+    }
+}
+
+impl OpenQuery {
+    /// Notes how the statement ended: well, or by an error with this code.
+    pub(crate) fn ended(&mut self, outcome: Result<(), &'static str>) {
+        self.outcome = outcome;
+    }
+
+    /// Counts the statement, and logs it if it was slow or failed.
+    fn report(&self) {
+        let query = &*self.query;
+        let (took, used) = (query.open_for(), query.used());
+        let outcome = self.outcome.err().unwrap_or("ok");
+        metrics::counter!("windlass_statements_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("windlass_statement_seconds", "class" => query.class.name()).record(took);
+        if took >= SLOW || self.outcome.is_err() {
+            tracing::info!(
+                statement = query.number,
+                process = query.process,
+                user = &*query.user,
+                class = query.class.name(),
+                outcome,
+                took_ms = took.as_millis() as u64,
+                cpu_ms = used.job.busy.as_millis() as u64,
+                waited_ms = used.job.waited.as_millis() as u64,
+                longest_turn_ms = used.job.longest_turn.as_millis() as u64,
+                "a statement ended"
+            );
+        }
+    }
+}
+
+impl Drop for OpenQuery {
+    fn drop(&mut self) {
+        self.report();
+        let removed = self.all.lock().open.remove(&self.query.number);
+        // May be the last handle of a job, whose futures are dropped outside of the lock.
+        drop(removed);
+    }
+}
+
+impl fmt::Debug for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Query")
+            .field("number", &self.number)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,341 @@
+//! The process that people share: listens, serves connections, and drains.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use windlass_datafusion::Windlass;
+use windlass_datafusion::pools::Pools;
+
+use crate::access::Access;
+use crate::admission::{Admission, StatementLimits};
+use crate::connections::Connections;
+use crate::engine::Engine;
+use crate::login;
+use crate::memory::{MemoryLimits, UsersMemory};
+use crate::queries::Queries;
+use crate::tables::Tables;
+use crate::wire::{Backend, SqlError};
+
+/// Time after the drain in which connections tell their clients why they end.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Time after which an error of the listener, such as too many open files, is tried again.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// Operators that are named when memory is short.
+const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
+
+/// What a server serves, and within which bounds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ServerConfig {
+    /// Where clients connect.
+    pub listen: SocketAddr,
+    /// Who may connect.
+    pub access: Access,
+    /// What they can ask for.
+    pub tables: Tables,
+    /// Number of partitions into which DataFusion cuts a plan: the workers.
+    pub partitions: usize,
+    /// Number of connections at once, logged in or not.
+    pub connections_max: usize,
+    /// Time from connecting to the end of the login.
+    pub login_timeout: Duration,
+    /// Bytes of a client's message, and so of a statement.
+    pub message_bytes_max: usize,
+    /// Bounds on statements.
+    pub statements: StatementLimits,
+    /// Longest time of a statement, whatever its session has set.
+    pub statement_time_max: Option<Duration>,
+    /// Bytes that all statements may hold.
+    pub memory_bytes: usize,
+    /// Bounds on a user's and on a statement's bytes.
+    pub memory: MemoryLimits,
+    /// Folder for what does not fit into memory; without one, a statement that needs it fails.
+    pub spill: Option<Spill>,
+    /// Time that running statements have after the shutdown was asked for.
+    pub drain: Duration,
+}
+
+/// Where statements put what does not fit into memory.
+#[derive(Clone, Debug)]
+pub struct Spill {
+    /// The server's own folder.
+    pub folder: PathBuf,
+    /// Bytes of all files in it.
+    pub bytes_max: u64,
+}
+
+impl ServerConfig {
+    /// The defaults for two workers and more: bounds that a team of people does not notice.
+    #[must_use]
+    pub fn new(listen: SocketAddr, access: Access, tables: Tables, partitions: usize) -> Self {
+        let some = |number| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
+        Self {
+            listen,
+            access,
+            tables,
+            partitions,
+            connections_max: 1_000,
+            login_timeout: Duration::from_secs(10),
+            message_bytes_max: 16 << 20,
+            statements: StatementLimits {
+                running: some(64),
+                waiting: 256,
+                per_user: some(128),
+            },
+            statement_time_max: None,
+            memory_bytes: 1 << 30,
+            memory: MemoryLimits::default(),
+            spill: None,
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) windlass: Windlass,
+    pub(crate) engine: Engine,
+    pub(crate) parser: PostgresCompatibilityParser,
+    pub(crate) access: Access,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) memory: UsersMemory,
+    pub(crate) queries: Arc<Queries>,
+    pub(crate) connections: Arc<Connections>,
+    pub(crate) message_bytes_max: usize,
+    pub(crate) login_timeout: Duration,
+    pub(crate) statement_time_max: Option<Duration>,
+    /// No new statement begins.
+    pub(crate) draining: CancellationToken,
+    /// No statement goes on.
+    pub(crate) killed: CancellationToken,
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    places: Arc<Semaphore>,
+    drain: Duration,
+}
+
+/// What a shutdown had to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drained {
+    /// Number of statements that were ended because their time was over.
+    pub ended: usize,
+}
+
+impl Server {
+    /// Starts to listen. Queries run on the CPU pool of `pools`; call it in async code of its mixed
+    /// pool.
+    ///
+    /// # Errors
+    ///
+    /// If the address cannot be listened on, DataFusion's hook is another's, or a folder is not
+    /// usable.
+    pub async fn start(config: ServerConfig, pools: Pools) -> anyhow::Result<Self> {
+        let windlass = Windlass::install(pools)?;
+        let memory: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(
+            FairSpillPool::new(config.memory_bytes),
+            NAMED_CONSUMERS,
+        ));
+        let runtime = runtime(&config, Arc::clone(&memory))?;
+        let queries = Arc::<Queries>::default();
+        let files = ObjectStoreUrl::local_filesystem();
+        runtime.register_object_store(files.as_ref(), config.tables.store());
+        let engine = Engine::new(
+            &windlass,
+            runtime,
+            config.partitions,
+            config.tables.schema(),
+            &queries,
+        )?;
+        let listener = TcpListener::bind(config.listen).await;
+        let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
+        let shared = Shared {
+            windlass,
+            engine,
+            parser: PostgresCompatibilityParser::new(),
+            access: config.access,
+            admission: Admission::new(config.statements),
+            memory: UsersMemory::new(memory, config.memory),
+            queries,
+            connections: Connections::new(),
+            message_bytes_max: config.message_bytes_max,
+            login_timeout: config.login_timeout,
+            statement_time_max: config.statement_time_max,
+            draining: CancellationToken::new(),
+            killed: CancellationToken::new(),
+        };
+        Ok(Self {
+            listener,
+            shared: Arc::new(shared),
+            places: Arc::new(Semaphore::new(config.connections_max.min(Semaphore::MAX_PERMITS))),
+            drain: config.drain,
+        })
+    }
+
+    /// The address on which it listens.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// A handle for those who look at the server.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        Watch(Arc::clone(&self.shared))
+    }
+
+    /// Serves until `shutdown` is done. Then idle connections end, running statements have the
+    /// drain's time, and the rest is ended.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
+        let mut connections = JoinSet::new();
+        let mut shutdown = std::pin::pin!(shutdown);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                Some(_ended) = connections.join_next() => {}
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, peer)) => self.accept(&mut connections, stream, peer),
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        tokio::time::sleep(ACCEPT_AGAIN).await;
+                    }
+                },
+            }
+        }
+        drop(self.listener);
+        self.shared.draining.cancel();
+        let in_time = tokio::time::timeout(self.drain, async {
+            while connections.join_next().await.is_some() {}
+        });
+        if in_time.await.is_ok() {
+            return Drained { ended: 0 };
+        }
+        let ended = self.shared.queries.open().len();
+        self.shared.killed.cancel();
+        let farewell = tokio::time::timeout(FAREWELL, async {
+            while connections.join_next().await.is_some() {}
+        });
+        if farewell.await.is_err() {
+            connections.shutdown().await;
+        }
+        Drained { ended }
+    }
+
+    fn accept(&self, connections: &mut JoinSet<()>, stream: TcpStream, peer: SocketAddr) {
+        let shared = Arc::clone(&self.shared);
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            // No task and no memory for a connection too many. The kernel has room for one error.
+            let mut out = Backend::default();
+            out.error(&SqlError::fatal("53300", "sorry, too many clients already"));
+            let told = stream.try_write(out.as_bytes());
+            tracing::warn!(%peer, told = told.is_ok(), "a connection too many");
+            return;
+        };
+        connections.spawn(async move {
+            let _place = place;
+            // Small messages go out at once.
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%peer, %error, "no TCP_NODELAY");
+            }
+            if let Err(gone) = login::serve(stream, peer, shared).await {
+                tracing::debug!(%peer, %gone, "a connection ended");
+            }
+        });
+    }
+}
+
+fn runtime(config: &ServerConfig, memory: Arc<dyn MemoryPool>) -> anyhow::Result<Arc<RuntimeEnv>> {
+    let disk = match &config.spill {
+        None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
+        Some(spill) => DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::Directories(vec![spill.folder.clone()]))
+            .with_max_temp_directory_size(spill.bytes_max),
+    };
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(memory)
+        .with_disk_manager_builder(disk);
+    Ok(runtime.build_arc()?)
+}
+
+/// Looks at a server without holding it up.
+#[derive(Clone)]
+pub struct Watch(Arc<Shared>);
+
+/// A server at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Load {
+    /// Number of connections that are logged in.
+    pub connections: usize,
+    /// Number of statements that run.
+    pub running: usize,
+    /// Number of statements that wait for a place.
+    pub waiting: usize,
+    /// Bytes that statements hold.
+    pub memory_bytes: usize,
+    /// Whether the server is about to end.
+    pub is_draining: bool,
+}
+
+impl Watch {
+    /// The server at this moment.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let (running, waiting) = self.0.admission.counts();
+        Load {
+            connections: self.0.connections.len(),
+            running,
+            waiting,
+            memory_bytes: self.0.memory.reserved(),
+            is_draining: self.0.draining.is_cancelled(),
+        }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("connections", &self.connections)
+            .field("admission", &self.admission)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("listener", &self.listener)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watch").field(&self.load()).finish()
+    }
+}

@@ -1,0 +1,573 @@
+//! What a connection has made: its settings, prepared statements, portals and cursors.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::prelude::SessionContext;
+use pgwire::api::portal::Format as Formats;
+use postgres_types::Type;
+use tokio_util::sync::CancellationToken;
+use windlass_datafusion::WindlassOptions;
+
+use crate::connections::Connected;
+use crate::plan::{self, Parameters, Planned};
+use crate::queries::OpenQuery;
+use crate::rows::{self, Order, Rows};
+use crate::server::Shared;
+use crate::settings::{Change, Settings};
+use crate::statement::{self, Action};
+use crate::wire::{Bind, Column, Format, SqlError, TransactionStatus};
+
+/// Number of prepared statements, and of portals, that a session keeps.
+const KEPT_MAX: usize = 10_000;
+
+/// A logged-in connection's state.
+pub(crate) struct Session {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) connected: Connected,
+    pub(crate) user: Arc<str>,
+    pub(crate) settings: Settings,
+    pub(crate) transaction: TransactionStatus,
+    context: SessionContext,
+    statements: HashMap<String, Arc<Prepared>>,
+    portals: HashMap<String, Portal>,
+}
+
+/// A prepared statement.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) text: String,
+    /// `None` for a statement without words.
+    action: Option<Action>,
+    /// Types that the client has named; `None` where the server infers them.
+    named: Vec<Option<Type>>,
+    pub(crate) parameter_types: Vec<Type>,
+    /// Columns, if it gives rows; a cursor's are known only then.
+    schema: Option<Arc<Schema>>,
+}
+
+/// A statement with its values, on its way through its rows.
+pub(crate) struct Portal {
+    prepared: Arc<Prepared>,
+    parameters: Option<Arc<Parameters>>,
+    formats: Formats,
+    pub(crate) state: PortalState,
+}
+
+pub(crate) enum PortalState {
+    Fresh,
+    /// Rows that are left.
+    Running(Box<Rows>),
+    Finished,
+}
+
+/// What an action gives at once.
+pub(crate) enum Reply {
+    /// Rows that come one after another. With `columns` the client is told of them.
+    Rows(Box<Rows>),
+    /// One row of one column of text.
+    Row { name: String, value: String },
+    /// Up to this number of rows of a cursor.
+    Fetch { cursor: String, rows: Option<u64> },
+    Done {
+        tag: &'static str,
+        /// Settings of which the client is told.
+        changed: Vec<(&'static str, String)>,
+        notice: Option<String>,
+    },
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, connected: Connected, user: Arc<str>) -> Self {
+        let context = shared.engine.session(&user);
+        Self {
+            shared,
+            connected,
+            user,
+            settings: Settings::default(),
+            transaction: TransactionStatus::Idle,
+            context,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+        }
+    }
+
+    /// Begins a statement for those who want to cancel it.
+    pub(crate) fn cancel_token(&self) -> CancellationToken {
+        self.connected.begin()
+    }
+
+    pub(crate) fn statement_over(&self) {
+        self.connected.end();
+    }
+
+    /// When a statement that begins now must end.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let own = self.windlass_options().deadline;
+        let timeouts = [
+            self.settings.statement_timeout(),
+            own,
+            self.shared.statement_time_max,
+        ];
+        let shortest = timeouts.into_iter().flatten().min();
+        shortest.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+
+    /// Does what `action` asks for, or begins to. `text` is for those who look at what runs.
+    pub(crate) async fn begin(
+        &mut self,
+        action: Action,
+        text: &str,
+        parameters: Option<Arc<Parameters>>,
+        formats: Formats,
+        deadline: Option<Instant>,
+    ) -> Result<Reply, SqlError> {
+        if self.transaction == TransactionStatus::Failed
+            && !matches!(action, Action::Commit | Action::Rollback)
+        {
+            let what = "current transaction is aborted, commands ignored until end of transaction block";
+            return Err(SqlError::new("25P02", what));
+        }
+        match action {
+            Action::Rows(statement) => {
+                let planned = Planned {
+                    parameters,
+                    ..Planned::new(*statement)
+                };
+                let rows = self.run(planned, text, formats, deadline).await?;
+                Ok(Reply::Rows(Box::new(rows)))
+            }
+            Action::Set { name, value } => self.set(&name, &value).await,
+            Action::Reset(name) => self.reset(name.as_deref()).await,
+            Action::Show(name) => self.show(&name),
+            Action::Begin => {
+                let notice = (self.transaction == TransactionStatus::Open)
+                    .then(|| "there is already a transaction in progress".to_owned());
+                self.transaction = TransactionStatus::Open;
+                Ok(done_with("BEGIN", notice))
+            }
+            Action::Commit | Action::Rollback => Ok(self.end_transaction(matches!(action, Action::Commit))),
+            Action::Declare { cursor, query } => self.declare(cursor, *query, text, deadline).await,
+            Action::Fetch { cursor, rows } => Ok(Reply::Fetch { cursor, rows }),
+            Action::CloseCursor(Some(name)) => match self.portals.remove(&name) {
+                Some(_) => Ok(done("CLOSE CURSOR")),
+                None => Err(no_portal(&name)),
+            },
+            Action::CloseCursor(None) => {
+                self.portals.clear();
+                Ok(done("CLOSE CURSOR ALL"))
+            }
+            Action::Deallocate(Some(name)) => match self.statements.remove(&name) {
+                Some(_) => Ok(done("DEALLOCATE")),
+                None => Err(no_statement(&name)),
+            },
+            Action::Deallocate(None) => {
+                self.statements.clear();
+                Ok(done("DEALLOCATE ALL"))
+            }
+            Action::DiscardAll => {
+                if self.transaction != TransactionStatus::Idle {
+                    let what = "DISCARD ALL cannot run inside a transaction block";
+                    return Err(SqlError::new("25001", what));
+                }
+                self.statements.clear();
+                self.portals.clear();
+                self.context = self.shared.engine.session(&self.user);
+                let changed = reported(self.settings.reset_to_default(None)?);
+                Ok(Reply::Done {
+                    tag: "DISCARD ALL",
+                    changed,
+                    notice: None,
+                })
+            }
+        }
+    }
+
+    /// A statement's failure makes the transaction around it fail.
+    pub(crate) fn fail(&mut self) {
+        if self.transaction == TransactionStatus::Open {
+            self.transaction = TransactionStatus::Failed;
+        }
+    }
+
+    /// The end of a statement outside of a transaction ends what belongs to transactions.
+    pub(crate) fn end_statement(&mut self) {
+        if self.transaction == TransactionStatus::Idle {
+            self.portals.clear();
+        }
+    }
+
+    /// Makes a prepared statement.
+    pub(crate) async fn prepare(&mut self, name: String, sql: String, types: &[u32]) -> Result<(), SqlError> {
+        if !name.is_empty() && self.statements.contains_key(&name) {
+            let what = format!("prepared statement \"{name}\" already exists");
+            return Err(SqlError::new("42P05", what));
+        }
+        if self.statements.len() >= KEPT_MAX {
+            let what = format!("a connection keeps at most {KEPT_MAX} prepared statements");
+            return Err(SqlError::new("53400", what));
+        }
+        let mut parsed = statement::parse(&sql, &self.shared.parser)?;
+        if parsed.len() > 1 {
+            let what = "cannot insert multiple commands into a prepared statement";
+            return Err(SqlError::new("42601", what));
+        }
+        let action = parsed.pop().map(statement::action).transpose()?;
+        let named = types
+            .iter()
+            .map(|&oid| Type::from_oid(oid).filter(|_| oid != 0))
+            .collect::<Vec<_>>();
+        let (parameter_types, schema) = match &action {
+            Some(Action::Rows(of_rows)) => {
+                let described = self
+                    .describe(Planned::new((**of_rows).clone()), &sql, named.clone())
+                    .await?;
+                (described.parameter_types, Some(described.schema))
+            }
+            Some(Action::Show(setting)) => (Vec::new(), Some(one_text(setting))),
+            _ => (Vec::new(), None),
+        };
+        let prepared = Prepared {
+            text: sql,
+            action,
+            named,
+            parameter_types,
+            schema,
+        };
+        self.statements.insert(name, Arc::new(prepared));
+        Ok(())
+    }
+
+    /// Makes a portal of a prepared statement and its values.
+    pub(crate) fn bind(&mut self, bind: &Bind) -> Result<(), SqlError> {
+        let prepared = Arc::clone(self.prepared(&bind.statement)?);
+        for &code in &bind.parameter_formats {
+            Format::from_code(code)?;
+        }
+        if ![0, 1, bind.parameters.len()].contains(&bind.parameter_formats.len()) {
+            let what = format!(
+                "{} formats are bound for {} parameters",
+                bind.parameter_formats.len(),
+                bind.parameters.len()
+            );
+            return Err(SqlError::protocol_in_statement(what));
+        }
+        if bind.parameters.len() != prepared.parameter_types.len() {
+            let what = format!(
+                "bind message supplies {} parameters, but prepared statement \"{}\" requires {}",
+                bind.parameters.len(),
+                bind.statement,
+                prepared.parameter_types.len()
+            );
+            return Err(SqlError::protocol_in_statement(what));
+        }
+        if let Some(schema) = &prepared.schema
+            && ![0, 1, schema.fields().len()].contains(&bind.result_formats.len())
+        {
+            let what = format!(
+                "{} formats are bound for {} columns",
+                bind.result_formats.len(),
+                schema.fields().len()
+            );
+            return Err(SqlError::protocol_in_statement(what));
+        }
+        let formats = plan::formats(&bind.result_formats)?;
+        let types = if prepared.named.is_empty() {
+            prepared.parameter_types.iter().cloned().map(Some).collect()
+        } else {
+            prepared.named.clone()
+        };
+        let parameters = Arc::new(Parameters::new(types, bind));
+        let portal = Portal {
+            parameters: Some(parameters),
+            formats,
+            prepared,
+            state: PortalState::Fresh,
+        };
+        self.insert_portal(bind.portal.clone(), portal)
+    }
+
+    fn insert_portal(&mut self, name: String, portal: Portal) -> Result<(), SqlError> {
+        if !name.is_empty() && self.portals.contains_key(&name) {
+            return Err(SqlError::new(
+                "42P03",
+                format!("cursor \"{name}\" already exists"),
+            ));
+        }
+        if self.portals.len() >= KEPT_MAX {
+            let what = format!("a connection keeps at most {KEPT_MAX} portals");
+            return Err(SqlError::new("53400", what));
+        }
+        self.portals.insert(name, portal);
+        Ok(())
+    }
+
+    pub(crate) fn prepared(&self, name: &str) -> Result<&Arc<Prepared>, SqlError> {
+        self.statements.get(name).ok_or_else(|| no_statement(name))
+    }
+
+    pub(crate) fn portal(&mut self, name: &str) -> Result<&mut Portal, SqlError> {
+        self.portals.get_mut(name).ok_or_else(|| no_portal(name))
+    }
+
+    pub(crate) fn forget_statement(&mut self, name: &str) {
+        self.statements.remove(name);
+    }
+
+    pub(crate) fn forget_portal(&mut self, name: &str) {
+        self.portals.remove(name);
+    }
+
+    /// Begins a statement that gives rows.
+    async fn run(
+        &self,
+        planned: Planned,
+        text: &str,
+        formats: Formats,
+        deadline: Option<Instant>,
+    ) -> Result<Rows, SqlError> {
+        let open = self.open_query(text);
+        let admitted = within(deadline, self.shared.admission.enter(&self.user)).await??;
+        let order = Order {
+            planned,
+            formats,
+            format_options: self.settings.format_options(),
+            deadline,
+            memory: self
+                .shared
+                .memory
+                .statement(&self.user, self.windlass_options().memory),
+        };
+        Ok(Rows::begin(
+            &self.shared.windlass,
+            &self.context,
+            open,
+            admitted,
+            order,
+        ))
+    }
+
+    async fn describe(
+        &self,
+        planned: Planned,
+        text: &str,
+        named: Vec<Option<Type>>,
+    ) -> Result<plan::Described, SqlError> {
+        let deadline = self.deadline();
+        let mut open = self.open_query(text);
+        let _admitted = within(deadline, self.shared.admission.enter(&self.user)).await??;
+        let options = rows::job_options(&self.context, open.query(), deadline);
+        let context = self.context.clone();
+        let work = async move { planned.describe(&context, &named).await };
+        let described = rows::in_job(&self.shared.windlass, options, work).await;
+        open.ended(described.as_ref().map(|_| ()).map_err(|error| error.code));
+        described
+    }
+
+    fn open_query(&self, text: &str) -> OpenQuery {
+        let class = self.windlass_options().class;
+        let process = self.connected.key().process;
+        self.shared.queries.enter(process, &self.user, text, class)
+    }
+
+    fn windlass_options(&self) -> WindlassOptions {
+        let config = self.context.copied_config();
+        config
+            .options()
+            .extensions
+            .get::<WindlassOptions>()
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    pub(crate) async fn set(&mut self, name: &str, value: &str) -> Result<Reply, SqlError> {
+        let changed = match self.settings.set(name, value)? {
+            Change::Reported(name, value) => vec![(name, value)],
+            Change::Silent => Vec::new(),
+            Change::Engine => {
+                self.set_engine(name, value)?;
+                Vec::new()
+            }
+        };
+        Ok(Reply::Done {
+            tag: "SET",
+            changed,
+            notice: None,
+        })
+    }
+
+    fn set_engine(&self, name: &str, value: &str) -> Result<(), SqlError> {
+        self.shared.engine.check_setting(name, value)?;
+        let state = self.context.state_ref();
+        state.write().config_mut().options_mut().set(name, value)?;
+        Ok(())
+    }
+
+    async fn reset(&mut self, name: Option<&str>) -> Result<Reply, SqlError> {
+        let changed = match name {
+            Some("discarded") => Vec::new(),
+            Some(name) => match self.settings.reset_to_default(Some(name))?.pop() {
+                Some(Change::Reported(name, value)) => vec![(name, value)],
+                Some(Change::Engine) => {
+                    let default = self.shared.engine.default_of(name);
+                    let what = || {
+                        SqlError::new(
+                            "42704",
+                            format!("unrecognized configuration parameter \"{name}\""),
+                        )
+                    };
+                    self.set_engine(name, &default.ok_or_else(what)?)?;
+                    Vec::new()
+                }
+                _ => Vec::new(),
+            },
+            None => {
+                let fresh = self.shared.engine.session(&self.user).copied_config();
+                *self.context.state_ref().write().config_mut() = fresh;
+                reported(self.settings.reset_to_default(None)?)
+            }
+        };
+        Ok(Reply::Done {
+            tag: "RESET",
+            changed,
+            notice: None,
+        })
+    }
+
+    fn show(&self, name: &str) -> Result<Reply, SqlError> {
+        let found = self
+            .settings
+            .show(name)
+            .map(|(name, value)| (name.to_owned(), value));
+        let found = found.or_else(|| {
+            let config = self.context.copied_config();
+            let entries = config.options().entries();
+            let entry = entries.into_iter().find(|entry| entry.key == name)?;
+            Some((entry.key, entry.value.unwrap_or_default()))
+        });
+        let (name, value) = found.ok_or_else(|| {
+            SqlError::new(
+                "42704",
+                format!("unrecognized configuration parameter \"{name}\""),
+            )
+        })?;
+        Ok(Reply::Row { name, value })
+    }
+
+    fn end_transaction(&mut self, is_commit: bool) -> Reply {
+        let before = std::mem::take(&mut self.transaction);
+        self.portals.clear();
+        let notice =
+            (before == TransactionStatus::Idle).then(|| "there is no transaction in progress".to_owned());
+        // A failed transaction cannot be committed.
+        let tag = if is_commit && before != TransactionStatus::Failed {
+            "COMMIT"
+        } else {
+            "ROLLBACK"
+        };
+        done_with(tag, notice)
+    }
+
+    async fn declare(
+        &mut self,
+        cursor: String,
+        query: datafusion::sql::sqlparser::ast::Statement,
+        text: &str,
+        deadline: Option<Instant>,
+    ) -> Result<Reply, SqlError> {
+        if self.transaction == TransactionStatus::Idle {
+            let what = "DECLARE CURSOR can only be used in transaction blocks";
+            return Err(SqlError::new("25P01", what));
+        }
+        let rows = self
+            .run(Planned::new(query), text, Formats::UnifiedText, deadline)
+            .await?;
+        let prepared = Prepared {
+            text: text.to_owned(),
+            action: None,
+            named: Vec::new(),
+            parameter_types: Vec::new(),
+            schema: None,
+        };
+        let portal = Portal {
+            prepared: Arc::new(prepared),
+            parameters: None,
+            formats: Formats::UnifiedText,
+            state: PortalState::Running(Box::new(rows)),
+        };
+        self.insert_portal(cursor, portal)?;
+        Ok(done("DECLARE CURSOR"))
+    }
+}
+
+impl Prepared {
+    /// The columns as text; `None` if it gives no rows.
+    pub(crate) fn columns(&self, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
+        let Some(schema) = &self.schema else {
+            return Ok(None);
+        };
+        rows::columns(&rows::fields(schema, formats, None)?).map(Some)
+    }
+}
+
+impl Portal {
+    pub(crate) fn columns(&self) -> Result<Option<Vec<Column>>, SqlError> {
+        self.prepared.columns(&self.formats)
+    }
+
+    /// What is to be begun: the action with its text, values and formats; `None` for no words.
+    pub(crate) fn to_begin(&self) -> Option<(Action, String, Option<Arc<Parameters>>, Formats)> {
+        let action = self.prepared.action.clone()?;
+        Some((
+            action,
+            self.prepared.text.clone(),
+            self.parameters.clone(),
+            self.formats.clone(),
+        ))
+    }
+}
+
+/// Waits for `work`, but not beyond the deadline.
+async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Result<T, SqlError> {
+    match deadline {
+        None => Ok(work.await),
+        Some(deadline) => {
+            let done = tokio::time::timeout_at(deadline.into(), work).await;
+            done.map_err(|_elapsed| SqlError::timed_out())
+        }
+    }
+}
+
+fn one_text(name: &str) -> Arc<Schema> {
+    Arc::new(Schema::new(vec![Field::new(name, DataType::Utf8, false)]))
+}
+
+fn reported(changes: Vec<Change>) -> Vec<(&'static str, String)> {
+    let reported = changes.into_iter().filter_map(|change| match change {
+        Change::Reported(name, value) => Some((name, value)),
+        Change::Silent | Change::Engine => None,
+    });
+    reported.collect()
+}
+
+fn done(tag: &'static str) -> Reply {
+    done_with(tag, None)
+}
+
+fn done_with(tag: &'static str, notice: Option<String>) -> Reply {
+    Reply::Done {
+        tag,
+        changed: Vec::new(),
+        notice,
+    }
+}
+
+fn no_portal(name: &str) -> SqlError {
+    SqlError::new("34000", format!("cursor \"{name}\" does not exist"))
+}
+
+fn no_statement(name: &str) -> SqlError {
+    SqlError::new("26000", format!("prepared statement \"{name}\" does not exist"))
+}

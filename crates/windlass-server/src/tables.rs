@@ -1,0 +1,300 @@
+//! Folders of files as tables, and the tables of TPC-H.
+//!
+//! ```text
+//!   --tables DIR        --table NAME=PATH        --tpch SCALE
+//!        │                      │                      │
+//!        └──── roots ───────────┘                      │
+//!      listing: names → files, at each look-up         │
+//!      snapshot: columns, kept while files are as they were
+//!              └──────── schema `public` ──────────────┘
+//!                              │ plans
+//!      store `file://`: reads below the roots, writes nothing
+//! ```
+//!
+//! A Parquet or CSV file in a folder is a table, and so is a folder in it with such files at any depth, whose names may
+//! be partitions, `key=value`. [`Tables`] looks when a statement asks for a table, so files that come, change or go
+//! are seen by the next statement. One statement sees each table as one look found it. If a file then changes while the
+//! statement runs, the statement fails and says so; it never returns rows of two versions of a file.
+//!
+//! What a table looks like is not what is safe: [`Tables::register`] also puts a store in the place of DataFusion's own
+//! that opens nothing outside of what was named. Symbolic links below a root are not followed, wherever they lead.
+//!
+//! It does not write, does not read compressed CSV, URLs or table formats (Delta, Iceberg), and does not wait for a
+//! writer: rename complete files into place, or write to a name that begins with `.` first.
+
+mod blocking;
+mod columns;
+mod error;
+mod files_table;
+mod listing;
+mod memory;
+mod partitions;
+mod public;
+mod root;
+mod snapshot;
+mod store;
+mod tpch;
+mod version;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, Session};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use object_store::ObjectStore;
+
+pub use error::TablesError;
+use listing::{Place, table_name};
+use public::{CurrentTables, PublicSchema};
+use root::Root;
+use store::TablesStore;
+
+/// The catalog in which the tables are.
+pub const CATALOG: &str = "windlass";
+
+/// The schema in which the tables are.
+pub const SCHEMA: &str = "public";
+
+/// Where tables come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Every Parquet or CSV file in a folder, and every folder in it that has such files.
+    Folder(PathBuf),
+    /// One file or one folder under a name.
+    Named(NamedTable),
+    /// The eight tables of TPC-H.
+    Tpch {
+        /// From 0.001 to 100; at scale 1, `lineitem` has six million rows.
+        scale: f64,
+        /// Number of partitions of the large tables, best that of the CPU workers.
+        partitions: NonZeroUsize,
+    },
+}
+
+/// A table with a name of its own, as the command line gives it: `NAME=PATH`.
+///
+/// The path may be a URL with the scheme `file`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTable {
+    name: String,
+    path: PathBuf,
+}
+
+impl NamedTable {
+    /// The name of the table.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file or folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl FromStr for NamedTable {
+    type Err = TablesError;
+
+    fn from_str(given: &str) -> Result<Self, TablesError> {
+        let wrong = |reason: &str| TablesError::argument(given, reason);
+        let (name, path) = given
+            .split_once('=')
+            .ok_or_else(|| wrong("a table is given as NAME=PATH"))?;
+        if name.is_empty() || table_name(name) != name {
+            return Err(wrong("a table's name is of the characters a to z, 0 to 9 and _"));
+        }
+        let path = match path.split_once("://") {
+            Some(("file", path)) if path.starts_with('/') && !path.contains('%') => path,
+            Some(("file", _)) => return Err(wrong("a file's URL is file:/// and a path without %")),
+            Some(_) => return Err(wrong("tables are files of this machine; no other URLs are read")),
+            None => path,
+        };
+        if path.is_empty() {
+            return Err(wrong("a table is given as NAME=PATH"));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            path: PathBuf::from(path),
+        })
+    }
+}
+
+/// The tables that a server has. Clones are the same tables.
+#[derive(Clone)]
+pub struct Tables {
+    tables: Arc<CurrentTables>,
+    schema: Arc<dyn SchemaProvider>,
+}
+
+/// What a server says about a table when it starts.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TableSummary {
+    /// The name of the table.
+    pub name: String,
+    /// Number of columns and of files, of which a generated table has none; or why the table cannot be read.
+    pub contents: Result<TableContents, TablesError>,
+}
+
+/// Of what a table is.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TableContents {
+    /// Number of columns.
+    pub columns: usize,
+    /// Number of files; 0 for a generated table.
+    pub files: usize,
+    /// Number of bytes of the files.
+    pub bytes: u64,
+}
+
+impl Tables {
+    /// Looks at all sources, and generates TPC-H. Blocks, for TPC-H at scale 10 for a minute.
+    ///
+    /// # Errors
+    ///
+    /// If a source is not there or cannot be listed, if two tables have one name, or if TPC-H cannot be generated. A
+    /// file or folder that is no table that can be read is no error here but in the statements that name it.
+    pub fn new(sources: &[Source]) -> Result<Self, TablesError> {
+        let mut roots = Vec::new();
+        let mut places = Vec::new();
+        let mut tpch = None;
+        for source in sources {
+            match source {
+                Source::Folder(path) => {
+                    let root = root(path)?;
+                    if root.is_file() {
+                        return Err(TablesError::unreadable(
+                            path,
+                            "it is a file, not a folder of tables",
+                        ));
+                    }
+                    roots.push(Arc::clone(&root));
+                    places.push(Place::Folder(root));
+                }
+                Source::Named(named) => {
+                    let root = root(&named.path)?;
+                    roots.push(Arc::clone(&root));
+                    places.push(Place::Table(named.name.clone(), root));
+                }
+                Source::Tpch { scale, partitions } => {
+                    if tpch.replace((*scale, *partitions)).is_some() {
+                        return Err(TablesError::argument(
+                            scale.to_string(),
+                            "TPC-H is generated at one scale",
+                        ));
+                    }
+                }
+            }
+        }
+        let (listings, errors) = listing::all(&places);
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error);
+        }
+        for (name, listing) in &listings {
+            if let Err(error @ TablesError::SameName { .. }) = listing {
+                return Err(error.clone());
+            }
+            if tpch.is_some() && tpch::is_table(name) {
+                let first = match listing {
+                    Ok(listing) => listing.path.display().to_string(),
+                    Err(error) => error.to_string(),
+                };
+                return Err(TablesError::SameName {
+                    table: name.clone(),
+                    first,
+                    second: "TPC-H".to_owned(),
+                });
+            }
+        }
+        let generated = match tpch {
+            Some((scale, partitions)) => tpch::generate(scale, partitions)?,
+            None => HashMap::new(),
+        };
+        let store = Arc::new(TablesStore::new(roots));
+        let tables = Arc::new(CurrentTables::new(places, store, generated));
+        Ok(Self {
+            schema: Arc::new(PublicSchema::new(Arc::clone(&tables))),
+            tables,
+        })
+    }
+
+    /// Gives a session the tables, as the schema `public` of a new catalog `windlass`, and nothing else to read.
+    ///
+    /// Sessions share the tables; each has a catalog of its own, in which other schemas may be put. The session's
+    /// `RuntimeEnv` reads `file://` by the tables' store from then on.
+    ///
+    /// # Errors
+    ///
+    /// If the catalog takes no schema; DataFusion's in memory do.
+    pub fn register(&self, session: &dyn Session) -> DataFusionResult<()> {
+        let catalog = MemoryCatalogProvider::new();
+        catalog.register_schema(SCHEMA, Arc::clone(&self.schema))?;
+        let catalogs = session.catalog_list();
+        catalogs.register_catalog(CATALOG.to_owned(), Arc::new(catalog));
+        let url = ObjectStoreUrl::local_filesystem();
+        let runtime = session.runtime_env();
+        runtime.register_object_store(url.as_ref(), self.store());
+        Ok(())
+    }
+
+    /// The schema `public`.
+    pub fn schema(&self) -> Arc<dyn SchemaProvider> {
+        Arc::clone(&self.schema)
+    }
+
+    /// The store that is registered for `file://`.
+    pub fn store(&self) -> Arc<dyn ObjectStore> {
+        Arc::clone(self.tables.store()) as Arc<dyn ObjectStore>
+    }
+
+    /// All tables, by name. Blocks: it reads the columns of those that no statement has asked for yet.
+    pub fn summary(&self) -> Vec<TableSummary> {
+        let files = self
+            .tables
+            .all()
+            .into_iter()
+            .map(|(name, snapshot)| TableSummary {
+                name,
+                contents: snapshot.map(|snapshot| TableContents {
+                    columns: snapshot.table_schema().fields().len(),
+                    files: snapshot.files.len(),
+                    bytes: snapshot.files.iter().map(|file| file.meta.size).sum(),
+                }),
+            });
+        let generated = self.tables.generated().map(|(name, columns)| TableSummary {
+            name: name.to_owned(),
+            contents: Ok(TableContents {
+                columns,
+                files: 0,
+                bytes: 0,
+            }),
+        });
+        let mut tables: Vec<_> = files.chain(generated).collect();
+        tables.sort_by(|a, b| a.name.cmp(&b.name));
+        tables
+    }
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tables").field("tables", &self.tables).finish()
+    }
+}
+
+fn root(path: &Path) -> Result<Arc<Root>, TablesError> {
+    let root = Root::new(path).map_err(|error| TablesError::io(path, &error))?;
+    let is_text = |path: &str| !path.contains(|c: char| c.is_ascii_control());
+    if !root.path().to_str().is_some_and(is_text) {
+        return Err(TablesError::unreadable(
+            path,
+            "its path is not UTF-8, or has control characters",
+        ));
+    }
+    Ok(Arc::new(root))
+}

@@ -1,0 +1,76 @@
+//! The columns of a file, read from its beginning or its end.
+
+mod csv;
+mod merge;
+mod parquet;
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use datafusion::arrow::datatypes::SchemaRef;
+
+use super::error::TablesError;
+use super::listing::Format;
+use super::root::{OpenFile, Root, is_absent};
+use super::version::Version;
+
+pub(crate) use merge::merge;
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Columns {
+    pub(crate) schema: SchemaRef,
+    /// Whether a value of the rows that were looked at has a line break in it; of CSV.
+    pub(crate) line_breaks: bool,
+}
+
+/// Opens a file and reads its columns, and which version they are of. None if there is no regular file any more.
+pub(crate) fn read(
+    root: &Root,
+    in_root: &str,
+    format: Format,
+) -> Result<Option<(Version, Columns)>, TablesError> {
+    let path = root.join(in_root);
+    let unreadable = |error: io::Error| TablesError::io(&path, &error);
+    let file = match root.open(Path::new(in_root)) {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let version = file.version().map_err(unreadable)?;
+    let columns = read_open(&file, version.len(), format);
+    if file.version().map_err(unreadable)? != version {
+        return Err(TablesError::unreadable(path, "it is being written to"));
+    }
+    let columns = columns.map_err(|reason| TablesError::unreadable(&path, reason))?;
+    if let Some(name) = repeated(&columns) {
+        return Err(TablesError::unreadable(
+            path,
+            format!("it has two columns \"{name}\""),
+        ));
+    }
+    Ok(Some((version, columns)))
+}
+
+fn read_open(file: &OpenFile, len: u64, format: Format) -> Result<Columns, String> {
+    if len == 0 {
+        return Err("it is empty".to_owned());
+    }
+    // The readers are made for files that are not broken: one that is must not end the others' tables.
+    let columns = catch_unwind(AssertUnwindSafe(|| match format {
+        Format::Parquet => parquet::read(file.file()),
+        Format::Csv => csv::read(file.file()),
+    }));
+    columns.unwrap_or_else(|_| Err(format!("it is no {format} file that can be read")))
+}
+
+fn repeated(columns: &Columns) -> Option<&str> {
+    let fields = columns.schema.fields();
+    let mut names: Vec<_> = fields.iter().map(|field| field.name().as_str()).collect();
+    names.sort_unstable();
+    names
+        .windows(2)
+        .find(|pair| pair[0] == pair[1])
+        .map(|pair| pair[0])
+}

@@ -1,0 +1,118 @@
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use datafusion::arrow::csv::reader::Format;
+use datafusion::arrow::datatypes::{Field, Schema};
+
+use super::Columns;
+
+/// Number of rows below the header from which the types are inferred.
+const ROWS: usize = 1_000;
+
+/// Number of bytes that these rows and the header may take; if they take more, fewer rows are looked at.
+const BYTES_MAX: usize = 16 << 20;
+
+const CHUNK: u64 = 64 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads the header and the first rows.
+pub(super) fn read(file: &File) -> Result<Columns, String> {
+    let sample = Sample::read(file).map_err(|error| error.to_string())?;
+    let rows = &sample.bytes[..sample.whole_rows];
+    if rows.is_empty() {
+        return Err(format!("its first row is longer than {} MiB", BYTES_MAX >> 20));
+    }
+    // Not part of the first column's name. The header is skipped when rows are read.
+    let rows = rows.strip_prefix(BYTE_ORDER_MARK).unwrap_or(rows);
+    let (schema, _) = Format::default()
+        .with_header(true)
+        .infer_schema(rows, Some(ROWS))
+        .map_err(|error| error.to_string())?;
+    let fields = schema.fields().iter().enumerate();
+    let fields = fields.map(|(index, field)| {
+        let name = match field.name().as_str() {
+            // Data frames are written with an index that has no name.
+            "" => format!("column_{}", index + 1),
+            name => name.to_owned(),
+        };
+        // `Null`, if all values that were looked at are missing.
+        Field::new(name, field.data_type().clone(), true)
+    });
+    Ok(Columns {
+        schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
+        line_breaks: sample.line_breaks,
+    })
+}
+
+/// The beginning of a file.
+struct Sample {
+    bytes: Vec<u8>,
+    /// Number of bytes up to the end of the last row that is complete.
+    whole_rows: usize,
+    line_breaks: bool,
+}
+
+impl Sample {
+    fn read(mut file: &File) -> io::Result<Self> {
+        let mut sample = Self {
+            bytes: Vec::new(),
+            whole_rows: 0,
+            line_breaks: false,
+        };
+        let mut scanned = 0;
+        let mut rows = 0;
+        let mut place = At::FieldStart;
+        while sample.bytes.len() < BYTES_MAX {
+            let read = Read::by_ref(&mut file)
+                .take(CHUNK)
+                .read_to_end(&mut sample.bytes)?;
+            if read == 0 {
+                // The last row may end without a line break.
+                sample.whole_rows = sample.bytes.len();
+                return Ok(sample);
+            }
+            for index in scanned..sample.bytes.len() {
+                let byte = sample.bytes[index];
+                place = place.after(byte);
+                if byte == b'\n' {
+                    if place == At::Quoted {
+                        sample.line_breaks = true;
+                        continue;
+                    }
+                    sample.whole_rows = index + 1;
+                    rows += 1;
+                    // And the header.
+                    if rows > ROWS {
+                        return Ok(sample);
+                    }
+                }
+            }
+            scanned = sample.bytes.len();
+        }
+        Ok(sample)
+    }
+}
+
+/// Where in a row a reader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    FieldStart,
+    Field,
+    Quoted,
+    /// After a quote within quotes, which ends them unless another follows.
+    Quote,
+}
+
+impl At {
+    fn after(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Self::FieldStart | Self::Quote, b'"') => Self::Quoted,
+            (Self::Quoted, b'"') => Self::Quote,
+            (Self::Quoted, _) => Self::Quoted,
+            (_, b',' | b'\n' | b'\r') => Self::FieldStart,
+            _ => Self::Field,
+        }
+    }
+}

@@ -1,0 +1,25 @@
+use std::fs::File;
+use std::sync::Arc;
+
+use datafusion::datasource::physical_plan::parquet::transform_schema_to_view;
+use datafusion::parquet::arrow::parquet_to_arrow_schema;
+use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+
+use super::Columns;
+
+/// Reads the footer.
+pub(super) fn read(file: &File) -> Result<Columns, String> {
+    let metadata = ParquetMetaDataReader::new()
+        .with_page_index_policy(PageIndexPolicy::Skip)
+        .parse_and_finish(file)
+        .map_err(|error| error.to_string())?;
+    let metadata = metadata.file_metadata();
+    let schema = parquet_to_arrow_schema(metadata.schema_descr(), metadata.key_value_metadata())
+        .map_err(|error| error.to_string())?;
+    // As DataFusion does it: strings are read as views, and what a writer noted down is left out.
+    let schema = transform_schema_to_view(&super::merge::without_metadata(&schema));
+    Ok(Columns {
+        schema: Arc::new(schema),
+        line_breaks: false,
+    })
+}

@@ -1,0 +1,124 @@
+//! What one user, one statement and all together may have.
+
+use std::num::NonZeroUsize;
+
+use windlass_server::StatementLimits;
+
+use super::cancelling::until_running;
+use super::served::{ENDLESS, Served, block_on, error_of};
+
+fn some(number: usize) -> NonZeroUsize {
+    NonZeroUsize::new(number).unwrap()
+}
+
+#[test]
+fn a_statement_too_many_is_an_error_that_says_so() {
+    let server = Served::with(|config| {
+        config.statements = StatementLimits {
+            running: some(1),
+            waiting: 0,
+            per_user: some(10),
+        };
+    });
+    block_on(async {
+        let (first, second) = (server.connect().await, server.connect().await);
+        let token = first.cancel_token();
+        let running = tokio::spawn(async move { first.simple_query(ENDLESS).await.is_err() });
+        until_running(&server, 1).await;
+        let (code, text) = error_of(&second.simple_query("select 1").await.unwrap_err());
+        assert_eq!(
+            (code.as_str(), text.as_str()),
+            ("53300", "the server is full: 1 statements run and 0 wait")
+        );
+        token.cancel_query(tokio_postgres::NoTls).await.unwrap();
+        assert!(running.await.unwrap());
+        second.simple_query("select 1").await.unwrap();
+    });
+}
+
+#[test]
+fn a_statement_that_waits_runs_when_there_is_room() {
+    let server = Served::with(|config| {
+        config.statements = StatementLimits {
+            running: some(1),
+            waiting: 1,
+            per_user: some(10),
+        };
+    });
+    block_on(async {
+        let (first, second) = (server.connect().await, server.connect().await);
+        let token = first.cancel_token();
+        let running = tokio::spawn(async move { first.simple_query(ENDLESS).await.is_err() });
+        until_running(&server, 1).await;
+        let waits = tokio::spawn(async move { second.simple_query("select 1").await.is_ok() });
+        while server.watch.load().waiting != 1 {
+            tokio::task::yield_now().await;
+        }
+        token.cancel_query(tokio_postgres::NoTls).await.unwrap();
+        assert!(running.await.unwrap());
+        assert!(waits.await.unwrap());
+    });
+}
+
+#[test]
+fn a_user_at_its_limits_does_not_stop_another() {
+    let server = Served::with(|config| {
+        config.statements.per_user = some(1);
+        config.memory.user = Some(1 << 20);
+    });
+    block_on(async {
+        let (alice, again, bob) = (
+            server.connect_as("alice").await,
+            server.connect_as("alice").await,
+            server.connect_as("bob").await,
+        );
+        let token = alice.cancel_token();
+        let running = tokio::spawn(async move { alice.simple_query(ENDLESS).await.is_err() });
+        until_running(&server, 1).await;
+        let (code, text) = error_of(&again.simple_query("select 1").await.unwrap_err());
+        assert_eq!(code, "53300", "{text}");
+        bob.simple_query("select 1").await.unwrap();
+        token.cancel_query(tokio_postgres::NoTls).await.unwrap();
+        assert!(running.await.unwrap());
+        let groups = "select count(*) from (select value % 400000 as k, count(*) from generate_series(1, 800000) group by 1)";
+        let (code, text) = error_of(&again.simple_query(groups).await.unwrap_err());
+        assert_eq!(code, "53200", "{text}");
+        // The other tasks of the statement end soon after it.
+        while server.watch.load().memory_bytes > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
+fn a_session_may_bound_its_statements_memory() {
+    let server = Served::start();
+    block_on(async {
+        let client = server.connect().await;
+        client.simple_query("set windlass.memory = '1MiB'").await.unwrap();
+        let groups = "select count(*) from (select value % 400000 as k, count(*) from generate_series(1, 800000) group by 1)";
+        assert_eq!(
+            error_of(&client.simple_query(groups).await.unwrap_err()).0,
+            "53200"
+        );
+        client.simple_query("set windlass.memory = 'none'").await.unwrap();
+        client.simple_query(groups).await.unwrap();
+    });
+}
+
+#[test]
+fn a_connection_too_many_is_told_so() {
+    let server = Served::with(|config| config.connections_max = 1);
+    block_on(async {
+        let first = server.connect().await;
+        let refused = server.config("bob").connect(tokio_postgres::NoTls).await;
+        let Err(error) = refused else {
+            panic!("connected");
+        };
+        assert_eq!(error_of(&error).0, "53300");
+        drop(first);
+        while server.config("bob").connect(tokio_postgres::NoTls).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    });
+}

@@ -1,0 +1,142 @@
+//! A server on a port of its own, and clients of it.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio_postgres::{Client, Config, NoTls};
+use windlass_datafusion::pools::Pools;
+use windlass_server::{Access, Drained, Server, ServerConfig, Source, Tables, Watch};
+
+/// A running server. Its drop drains it.
+pub(crate) struct Served {
+    pub(crate) address: SocketAddr,
+    pub(crate) watch: Watch,
+    folder: TempDir,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Drained>>,
+}
+
+impl Served {
+    pub(crate) fn start() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// A server over a folder with `cities.csv`, configured by `change`.
+    pub(crate) fn with(change: impl FnOnce(&mut ServerConfig) + Send + 'static) -> Self {
+        Self::over(Access::open_loopback(), &[], change)
+    }
+
+    pub(crate) fn over(
+        access: Access,
+        more: &[Source],
+        change: impl FnOnce(&mut ServerConfig) + Send + 'static,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("cities.csv"), CITIES).unwrap();
+        let mut sources = vec![Source::Folder(folder.path().to_owned())];
+        sources.extend_from_slice(more);
+        let (ready, started) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let pools = Pools::builder().cpu_threads(2).mixed_threads(2).build().unwrap();
+            let mixed = pools.mixed();
+            let tables = Tables::new(&sources).unwrap();
+            mixed
+                .block_on(async move {
+                    let mut config = ServerConfig::new("127.0.0.1:0".parse().unwrap(), access, tables, 2);
+                    config.drain = std::time::Duration::from_secs(60);
+                    change(&mut config);
+                    let server = Server::start(config, pools).await.unwrap();
+                    ready.send((server.address().unwrap(), server.watch())).unwrap();
+                    server
+                        .serve(async {
+                            // A dropped sender stops the server as well.
+                            let _ = stopped.await;
+                        })
+                        .await
+                })
+                .unwrap()
+        });
+        let (address, watch) = started.recv().expect("the server starts");
+        Self {
+            address,
+            watch,
+            folder,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    pub(crate) fn config(&self, user: &str) -> Config {
+        let mut config = Config::new();
+        config
+            .host("127.0.0.1")
+            .port(self.address.port())
+            .user(user)
+            .dbname("windlass");
+        config
+    }
+
+    pub(crate) async fn connect(&self) -> Client {
+        self.connect_as("alice").await
+    }
+
+    pub(crate) async fn connect_as(&self, user: &str) -> Client {
+        let (client, connection) = self.config(user).connect(NoTls).await.unwrap();
+        // Ends when the client is dropped, or when the server ends it.
+        tokio::spawn(connection);
+        client
+    }
+
+    /// Asks the server to end, without waiting for it.
+    pub(crate) fn ask_to_end(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Ends the server, and says what it had to do.
+    pub(crate) fn end(mut self) -> Drained {
+        self.ask_to_end();
+        self.thread.take().expect("ended once").join().unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.ask_to_end();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+            && !std::thread::panicking()
+        {
+            panic!("the server panicked");
+        }
+    }
+}
+
+pub(crate) const CITIES: &str = "city,country,people\nBern,CH,134591\nOslo,NO,697549\nZug,CH,30542\n";
+
+/// Runs a test's code of clients.
+pub(crate) fn block_on<F: Future>(test: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap().block_on(test)
+}
+
+/// The code and the text of a server's error.
+pub(crate) fn error_of(error: &tokio_postgres::Error) -> (String, String) {
+    let error = error
+        .as_db_error()
+        .unwrap_or_else(|| panic!("no error of the server: {error:?}"));
+    (error.code().code().to_owned(), error.message().to_owned())
+}
+
+/// A statement that ends by itself only after minutes, and pauses often.
+pub(crate) const ENDLESS: &str =
+    "select count(*) from generate_series(1, 20000000000) as a(i) where i % 7 = 3";

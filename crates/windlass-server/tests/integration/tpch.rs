@@ -1,0 +1,90 @@
+//! TPC-H through the wire against the same plans in process.
+
+use std::num::NonZeroUsize;
+
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::prelude::SessionContext;
+use tokio_postgres::SimpleQueryMessage;
+use windlass_server::{Access, Source, Tables};
+
+use super::served::{Served, block_on};
+
+const SCALE: f64 = 0.01;
+
+fn query(number: usize) -> String {
+    let path = format!(
+        "{}/../windlass-datafusion/tests/tpch/q{number:02}.sql",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    std::fs::read_to_string(path).unwrap()
+}
+
+async fn in_process(context: &SessionContext, sql: &str) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for batch in context.sql(sql).await.unwrap().collect().await.unwrap() {
+        let options = FormatOptions::default();
+        let columns = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column, &options).unwrap());
+        let columns: Vec<_> = columns.collect();
+        for row in 0..batch.num_rows() {
+            rows.push(
+                columns
+                    .iter()
+                    .map(|column| column.value(row).to_string())
+                    .collect(),
+            );
+        }
+    }
+    rows
+}
+
+/// Numbers without the zeros behind their point, which the two sides write differently.
+fn plain(value: &str) -> String {
+    match value.parse::<f64>() {
+        Ok(_) if value.contains('.') => value.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+#[test]
+fn twenty_two_queries_through_the_wire_equal_those_in_process() {
+    let tpch = Source::Tpch {
+        scale: SCALE,
+        partitions: NonZeroUsize::new(2).unwrap(),
+    };
+    let server = Served::over(Access::open_loopback(), std::slice::from_ref(&tpch), |_| {});
+    let tables = Tables::new(&[tpch]).unwrap();
+    block_on(async {
+        let context = SessionContext::new();
+        let catalog = context.catalog("datafusion").unwrap();
+        catalog.register_schema("public", tables.schema()).unwrap();
+        let client = server.connect().await;
+        for number in 1..=22 {
+            let sql = query(number);
+            let expected = in_process(&context, &sql).await;
+            let messages = client
+                .simple_query(&sql)
+                .await
+                .unwrap_or_else(|error| panic!("Q{number}: {error:?}"));
+            let found: Vec<Vec<String>> = messages
+                .iter()
+                .filter_map(|message| match message {
+                    SimpleQueryMessage::Row(row) => Some(
+                        (0..row.len())
+                            .map(|at| row.get(at).unwrap_or_default().to_owned())
+                            .collect(),
+                    ),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(found.len(), expected.len(), "Q{number}");
+            for (found, expected) in found.iter().zip(&expected) {
+                let found: Vec<_> = found.iter().map(|value| plain(value)).collect();
+                let expected: Vec<_> = expected.iter().map(|value| plain(value)).collect();
+                assert_eq!(found, expected, "Q{number}");
+            }
+        }
+    });
+}

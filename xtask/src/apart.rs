@@ -1,21 +1,14 @@
-//! Members built apart from the others, in steps of their own.
+//! Members built apart from the others, in steps of their own: those on DataFusion.
 //!
 //! Cargo unites the features of all packages in one command. DataFusion enables features of Arrow,
 //! Parquet and tokio, so the other members would be tested with features that they do not ask for,
-//! and each command would compile 200 packages more. Commands with `--workspace` leave these
-//! members out.
+//! and each command would compile 300 packages more. Commands with `--workspace` leave these
+//! members out. One command for all of these members compiles DataFusion once.
 
-use std::ffi::OsString;
-
-use crate::outside;
 use crate::process::{self, Limit, cargo};
-use crate::workspace::Workspace;
 
 /// Names of these members, smaller trees first.
-pub(crate) const APART: &[&str] = &["windlass-datafusion"];
-
-/// Members with an example in their README, and the package besides them that it uses.
-const EXAMPLES: &[(&str, &str)] = &[("windlass-datafusion", "datafusion")];
+pub(crate) const APART: &[&str] = &["windlass-datafusion", "windlass-server"];
 
 /// Smaller feature sets of these members, each linted alone.
 const DEPTHS: &[(&str, &[&str])] = &[("windlass-datafusion", &["hook", "plan"])];
@@ -26,40 +19,44 @@ pub(crate) fn all_others() -> impl Iterator<Item = &'static str> {
     std::iter::once("--workspace").chain(excluded)
 }
 
-/// Lints a member with default features and all targets, and its library with each smaller feature
-/// set. Returns whether all pass.
-pub(crate) fn lint(member: &str, limit: Limit) -> anyhow::Result<bool> {
-    let depths = DEPTHS.iter().filter(|(name, _)| *name == member);
-    let depths = depths.flat_map(|(_, features)| *features);
-    let smaller = depths.map(|features| vec!["--lib", "--no-default-features", "--features", features]);
-    let all = std::iter::once(vec!["--all-targets"]).chain(smaller);
+/// Arguments that name these members.
+pub(crate) fn these() -> impl Iterator<Item = &'static str> {
+    APART.iter().flat_map(|name| ["--package", name])
+}
+
+/// Lints these members with all targets, and the library of each with its smaller feature sets.
+/// Returns whether all pass.
+pub(crate) fn lint(limit: Limit) -> anyhow::Result<bool> {
+    let mut all = cargo();
+    all.arg("clippy").args(these()).arg("--all-targets");
+    let mut commands = vec![all];
+    for (name, depths) in DEPTHS {
+        for features in *depths {
+            let mut smaller = cargo();
+            smaller.args([
+                "clippy",
+                "--package",
+                name,
+                "--lib",
+                "--no-default-features",
+                "--features",
+                features,
+            ]);
+            commands.push(smaller);
+        }
+    }
     let mut passed = true;
-    for targets in all {
-        let mut command = cargo();
-        command.args(["clippy", "--package", member]).args(targets);
+    for command in &mut commands {
         command.args(["--", "-D", "warnings"]);
-        passed &= process::run(&mut command, limit)?.success();
+        passed &= process::run(command, limit)?.success();
     }
     Ok(passed)
-}
-
-pub(crate) fn tests(member: &str) -> Vec<OsString> {
-    ["test", "--package", member, "--no-fail-fast"]
-        .map(OsString::from)
-        .to_vec()
-}
-
-/// Builds and runs the example in a member's README outside the workspace, if it has one.
-pub(crate) fn example(workspace: &Workspace, member: &'static str, limit: Limit) -> anyhow::Result<()> {
-    match EXAMPLES.iter().find(|(name, _)| *name == member) {
-        Some((_, engine)) => outside::check_apart(workspace, member, engine, limit),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace::Workspace;
 
     #[test]
     fn every_member_apart_is_left_out_of_the_others_and_exists() {

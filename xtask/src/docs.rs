@@ -24,9 +24,9 @@ pub(crate) fn build(open: bool, limit: Limit) -> anyhow::Result<Outcome> {
     deny_warnings(command, limit)
 }
 
-pub(crate) fn build_member(member: &str, limit: Limit) -> anyhow::Result<Outcome> {
+pub(crate) fn build_apart(limit: Limit) -> anyhow::Result<Outcome> {
     let mut command = cargo();
-    command.args(["doc", "--no-deps", "--package", member]);
+    command.args(["doc", "--no-deps"]).args(apart::these());
     deny_warnings(command, limit)
 }
 

@@ -78,67 +78,6 @@ pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Repor
     Ok(report)
 }
 
-/// Builds and runs the README example of a member built apart, on that member and `engine` alone.
-/// The engine has the features of the member's own tests.
-pub(crate) fn check_apart(
-    workspace: &Workspace,
-    member: &'static str,
-    engine: &str,
-    limit: Limit,
-) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let read = |path: &str| {
-        let text = fs::read_to_string(workspace.root.join(path));
-        text.with_context(|| format!("cannot read {path}"))
-    };
-    let workspace_manifest = read("Cargo.toml")?;
-    let package = workspace.packages.iter().find(|package| package.name == member);
-    let package = package.with_context(|| format!("there is no member `{member}`"))?;
-    let home = &package.folder;
-    let source = example(&read(&format!("{home}/README.md"))?)?;
-    let engine = with_features(
-        &dependency(workspace, &workspace_manifest, engine)?,
-        &read(&format!("{home}/Cargo.toml"))?,
-        engine,
-    )?;
-    let member = dependency(workspace, "", member)?;
-    // The workspace's own profile, to reuse the builds of the member's tests.
-    let manifest = head(&package.name) + &member + &engine + &profile(&workspace_manifest);
-    let lock = read("Cargo.lock")?;
-    write(folder.path(), &manifest, &source)?;
-    build_and_run(workspace, folder.path(), &lock, limit)?;
-    Ok(())
-}
-
-/// Adds the features of a member's tests to a dependency's line.
-fn with_features(line: &str, manifest: &str, name: &str) -> anyhow::Result<String> {
-    let manifest: toml::Table = manifest.parse()?;
-    let asked = manifest.get("dev-dependencies").and_then(|all| all.get(name));
-    let features = asked.and_then(|dependency| dependency.get("features")?.as_array());
-    let features = features.with_context(|| format!("no test asks for features of `{name}`"))?;
-    let features: Vec<&str> = features.iter().filter_map(toml::Value::as_str).collect();
-    let table = line.trim_end().strip_suffix('}');
-    let table = table.with_context(|| format!("`{name}` is not written as a table"))?;
-    Ok(format!("{}, features = {features:?} }}\n", table.trim_end()))
-}
-
-/// The tables of a manifest for the test profile, each after an empty line.
-fn profile(manifest: &str) -> String {
-    let mut tables = String::new();
-    let mut inside = false;
-    for line in manifest.lines() {
-        if line.starts_with('[') {
-            inside = line.starts_with("[profile.dev");
-            tables += if inside { "\n" } else { "" };
-        }
-        if inside && !line.is_empty() && !line.starts_with('#') {
-            tables += line;
-            tables += "\n";
-        }
-    }
-    tables
-}
-
 fn write(folder: &Path, manifest: &str, source: &str) -> anyhow::Result<()> {
     fs::create_dir_all(folder.join("src"))?;
     fs::write(folder.join("Cargo.toml"), manifest)?;
@@ -319,13 +258,6 @@ mod tests {
         assert_eq!(table["engine"]["features"][0].as_str(), Some("sql"));
         assert_eq!(table["engine"]["default-features"].as_bool(), Some(false));
         assert!(with_features("engine = \"1\"", manifest, "engine").is_err());
-    }
-
-    #[test]
-    fn the_profile_of_tests_is_all_its_tables() {
-        let manifest = "[profile.release]\ndebug = 1\n\n# Why.\n[profile.dev]\ndebug = 2\n\n[profile.dev.package.a]\nopt-level = 0\n[lints]\nb = 1\n";
-        let expected = "\n[profile.dev]\ndebug = 2\n\n[profile.dev.package.a]\nopt-level = 0\n";
-        assert_eq!(profile(manifest), expected);
     }
 
     #[test]

@@ -48,3 +48,7 @@ pub use windlass::Windlass;
 
 pub use pipeline_exec::Class;
 pub use pools;
+
+#[cfg(all(doctest, feature = "session"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

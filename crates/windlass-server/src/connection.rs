@@ -17,8 +17,8 @@ use pgwire::api::portal::Format as Formats;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::Shared;
 use crate::session::{PortalState, Reply, Session};
+use crate::shared::Shared;
 use crate::statement;
 use crate::wire::{Backend, Bind, FrameError, Frames, Message, SqlError, Target};
 

@@ -13,7 +13,7 @@ use datafusion_pg_catalog::setup_pg_catalog;
 use windlass_datafusion::{Windlass, WindlassExt};
 
 use crate::queries::Queries;
-use crate::system_tables;
+use crate::system_tables::{self, SessionUser};
 use crate::wire::SqlError;
 
 /// Name of the one catalog, which clients see as the database.
@@ -39,10 +39,6 @@ const BOUNDS: &[(&str, u64)] = &[
 pub(crate) struct Engine {
     template: SessionState,
 }
-
-/// The user of a session, for tables that show a user's own.
-#[derive(Debug)]
-pub(crate) struct SessionUser(pub(crate) Arc<str>);
 
 impl Engine {
     /// Makes the engine over the tables of `public`.

@@ -26,6 +26,7 @@ mod rows;
 mod server;
 mod session;
 mod settings;
+mod shared;
 mod spill;
 mod statement;
 mod system_tables;
@@ -41,3 +42,7 @@ pub use spill::SpillFolder;
 pub use tables::{NamedTable, Source, TableSummary, Tables, TablesError};
 
 pub use windlass_datafusion::pools;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

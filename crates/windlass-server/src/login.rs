@@ -21,8 +21,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::access::{Change, Current, Exchange, Refused};
 use crate::connection::{Connection, Gone, Stream};
 use crate::engine::CATALOG;
-use crate::server::Shared;
 use crate::session::{Reply, Session};
+use crate::shared::Shared;
 use crate::wire::{Backend, FrameError, Frames, Message, Opening, Parameters, SqlError};
 
 /// Bytes of a message before the login's end, as in PostgreSQL.

@@ -28,6 +28,7 @@ use crate::engine::Engine;
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::queries::Queries;
+use crate::shared::Shared;
 use crate::tables::Tables;
 use crate::wire::{Backend, SqlError};
 
@@ -106,25 +107,6 @@ impl ServerConfig {
             drain: Duration::from_secs(30),
         }
     }
-}
-
-/// What all connections share.
-pub(crate) struct Shared {
-    pub(crate) windlass: Windlass,
-    pub(crate) engine: Engine,
-    pub(crate) parser: PostgresCompatibilityParser,
-    pub(crate) access: Access,
-    pub(crate) admission: Arc<Admission>,
-    pub(crate) memory: UsersMemory,
-    pub(crate) queries: Arc<Queries>,
-    pub(crate) connections: Arc<Connections>,
-    pub(crate) message_bytes_max: usize,
-    pub(crate) login_timeout: Duration,
-    pub(crate) statement_time_max: Option<Duration>,
-    /// No new statement begins.
-    pub(crate) draining: CancellationToken,
-    /// No statement goes on.
-    pub(crate) killed: CancellationToken,
 }
 
 /// A server that listens.
@@ -314,15 +296,6 @@ impl Watch {
             memory_bytes: self.0.memory.reserved(),
             is_draining: self.0.draining.is_cancelled(),
         }
-    }
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("connections", &self.connections)
-            .field("admission", &self.admission)
-            .finish_non_exhaustive()
     }
 }
 

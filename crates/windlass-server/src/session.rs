@@ -15,8 +15,8 @@ use crate::connections::Connected;
 use crate::plan::{self, Parameters, Planned};
 use crate::queries::OpenQuery;
 use crate::rows::{self, Order, Rows};
-use crate::server::Shared;
 use crate::settings::{Change, Settings};
+use crate::shared::Shared;
 use crate::statement::{self, Action};
 use crate::wire::{Bind, Column, Format, SqlError, TransactionStatus};
 

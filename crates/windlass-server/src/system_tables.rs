@@ -16,8 +16,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use pipeline_exec::metrics::Activity;
 use windlass_datafusion::Windlass;
 
-use crate::engine::SessionUser;
 use crate::queries::Queries;
+
+/// The user of a session, for tables that show a user's own.
+#[derive(Debug)]
+pub(crate) struct SessionUser(pub(crate) Arc<str>);
 
 /// The tables of the schema.
 pub(crate) fn schema(queries: &Arc<Queries>, windlass: &Windlass) -> Arc<dyn SchemaProvider> {

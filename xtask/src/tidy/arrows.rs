@@ -25,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("columnar", &["pipeline-exec"]),
     ("pools", &["pipeline-exec"]),
     ("windlass-datafusion", &["pools"]),
+    ("windlass-server", &["windlass-datafusion"]),
     ("query", &["columnar", "pools"]),
     ("scan", &["executor-threaded"]),
     ("windlass", &["query", "scan"]),
@@ -62,7 +63,7 @@ const PLAIN: &[&str] = &[
 ];
 
 /// The only crates that name the async runtime; others reach it through the pools.
-const ASYNC: &[&str] = &["pools", "benches"];
+const ASYNC: &[&str] = &["pools", "windlass-server", "benches"];
 
 /// May use tokio where no runtime is needed: `query` takes its semaphore and tokio-util's
 /// cancellation token. Threads, sockets and timers stay with the pools.

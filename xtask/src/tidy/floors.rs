@@ -25,6 +25,7 @@ const PRODUCT: &[&str] = &[
     "query",
     "windlass",
     "windlass-datafusion",
+    "windlass-server",
 ];
 
 /// Crates that still have circles, and why. A crate without circles must not be listed.

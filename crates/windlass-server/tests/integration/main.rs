@@ -1,10 +1,13 @@
 //! The server through its sockets, as clients see it.
 
+mod access;
 mod cancelling;
 mod draining;
 mod extended;
 mod flow;
+mod hostile;
 mod limits;
+mod raw;
 mod read_only;
 mod served;
 mod simple;

@@ -227,7 +227,7 @@ impl<T> ChunkedVec<T> {
         Ok(())
     }
 
-    /// Makes an empty chunk the last one. The one before must be full, if there is one.
+    /// The last chunk must be full, if there is one.
     fn add_chunk(&mut self) -> Result<(), MemoryExceeded> {
         let is_first = self.last_size == 0;
         if !is_first && self.full.len() == self.full.capacity() {

@@ -17,14 +17,13 @@ pub(super) trait Definition: Sync {
     /// The kind of state. Functions of one kind and argument share a state.
     fn state_kind(&self) -> &'static str;
 
-    /// An empty state for arguments of this type; `count(*)` has no argument.
+    /// `count(*)` has no argument.
     fn new_state(
         &self,
         argument: Option<&DataType>,
         pool: Option<&Arc<MemoryPool>>,
     ) -> Box<dyn AggregateState>;
 
-    /// The results of all groups, from a state for arguments of type `argument`.
     fn finish(
         &self,
         state: &dyn AggregateState,

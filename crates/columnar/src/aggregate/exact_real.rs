@@ -47,7 +47,7 @@ impl Term {
         term
     }
 
-    /// A magnitude of 256 bits, the lowest byte first.
+    /// The lowest byte comes first.
     pub(super) fn of_bytes(is_negative: bool, bytes: [u8; 32]) -> Self {
         let mut term = Self {
             is_negative,
@@ -85,7 +85,6 @@ pub(super) struct ExactReal {
 }
 
 impl ExactReal {
-    /// Adds a number; `reservation` is for the digits.
     pub(super) fn add(&mut self, term: &Term, reservation: &mut Reservation) -> Result<(), MemoryExceeded> {
         self.add_digits(
             term.is_negative,
@@ -95,7 +94,6 @@ impl ExactReal {
         )
     }
 
-    /// Adds another sum.
     pub(super) fn merge(
         &mut self,
         other: &Self,
@@ -158,7 +156,6 @@ impl ExactReal {
         Ok(start)
     }
 
-    /// The sum without its sign.
     pub(super) fn magnitude(&self) -> Magnitude {
         self.parts().1
     }
@@ -204,7 +201,7 @@ impl Magnitude {
         Self { lowest, digits }
     }
 
-    /// The difference to a number that is not larger.
+    /// `other` must not be larger.
     pub(super) fn minus(&self, other: &Self) -> Self {
         let lowest = self.lowest.min(other.lowest);
         let end = |number: &Self| number.lowest - lowest + number.digits.len() as i32;

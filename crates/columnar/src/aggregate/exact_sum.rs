@@ -6,8 +6,7 @@
 //!                                                  yes ─► wide[group] += narrow[group], which restarts at zero
 //! ```
 //!
-//! Almost all sums fit in 64 bits. The bound of a chunk's values, times its rows, bounds what the
-//! chunk adds.
+//! A chunk adds at most the bound of its values times its rows.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -130,7 +129,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         (0..self.narrow.len()).map(|group| self.sum(group))
     }
 
-    /// The sums as doubles, in units of `10^-scale`.
+    /// In units of `10^-scale`.
     pub(super) fn doubles(&self) -> impl Iterator<Item = f64> {
         self.sums().map(|sum| sum.double())
     }
@@ -279,7 +278,6 @@ impl Wide {
         self.carry += other.carry;
     }
 
-    /// The sum, if it fits 128 bits.
     fn value(self) -> Option<i128> {
         (self.carry == 0).then_some(self.low)
     }

@@ -19,7 +19,6 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::{Expr, canonical_floats};
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// `median(argument)`.
 pub(super) struct Median;
 
 impl Definition for Median {
@@ -173,7 +172,7 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 }
 
-/// Reorders values in units of `10^-scale`; `None` without values.
+/// Reorders `values`, which are in units of `10^-scale`.
 fn median<N: Middle>(values: &mut [N], scale: i8) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
     let is_even = values.len().is_multiple_of(2);

@@ -12,7 +12,7 @@ use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 /// Items of a list at most: item numbers have 32 bits.
 const ITEMS_MAX: usize = u32::MAX as usize;
 
-/// The group of each item; items are numbered from 0.
+/// Items are numbered from 0.
 #[derive(Debug)]
 pub(super) struct Members {
     groups: usize,
@@ -49,22 +49,18 @@ impl Members {
         self.starts.clear();
     }
 
-    /// The number of groups.
     pub(super) fn groups(&self) -> usize {
         self.groups
     }
 
-    /// The number of items.
     pub(super) fn len(&self) -> usize {
         self.group_of.len()
     }
 
-    /// The group of each item.
     pub(super) fn group_of(&self) -> &[u32] {
         &self.group_of
     }
 
-    /// Adds an item, or fails if its number exceeds 32 bits.
     pub(super) fn push(&mut self, group: usize) -> Result<(), StateError> {
         if self.len() >= self.items_max {
             let message = format!("more than {} values would have to be kept", self.items_max);
@@ -74,7 +70,7 @@ impl Members {
         Ok(self.group_of.push(group as u32)?)
     }
 
-    /// Reorders the groups: `order[i]`, each once, becomes group `i`.
+    /// `order[i]` becomes group `i`.
     pub(super) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
         let pool = self.pool.as_ref();
         let mut place = ReservedVec::new(pool);
@@ -119,7 +115,6 @@ impl Members {
         Ok(())
     }
 
-    /// Bytes that [`by_group`](Self::by_group) allocates.
     pub(super) fn by_group_bytes(&self) -> usize {
         (self.len() + self.groups + 1) * size_of::<u32>()
     }

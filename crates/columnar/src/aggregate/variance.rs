@@ -17,10 +17,9 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::Expr;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 
-/// `var_samp(argument)`.
 pub(super) struct Variance;
 
-/// `stddev_samp(argument)`. It shares the state of `var_samp`.
+/// Shares the state of `var_samp`.
 pub(super) struct StandardDeviation;
 
 impl Definition for Variance {
@@ -161,7 +160,7 @@ impl Moments {
         self.squares.merge(&other.squares, digits)
     }
 
-    /// The variance of values in units of `10^-scale`, or its square root.
+    /// Values are in units of `10^-scale`.
     fn variance(&self, scale: i8, is_root: bool) -> Option<f64> {
         if self.count < 2 {
             return None;

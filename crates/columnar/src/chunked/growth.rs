@@ -38,7 +38,6 @@ impl Layout {
         }
     }
 
-    /// The values that chunk `number` has room for.
     pub(super) fn size(self, number: usize) -> usize {
         match self {
             Self::Doubling => HEAD << number,
@@ -70,7 +69,6 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// Checks that indices fill the chunks in order.
     fn check(growth: Growth, sizes: &[usize]) {
         let layout = Layout::new(growth);
         let mut index = 0;

@@ -25,8 +25,7 @@ pub struct Values<C, I> {
 }
 
 impl<C, I: Default> Values<C, I> {
-    /// Iterates over `chunks`, which have `between` values and no empty chunk, and then over
-    /// `back`.
+    /// No chunk is empty. `between` is the number of their values.
     pub(super) fn new(chunks: C, between: usize, back: I) -> Self {
         Self {
             front: I::default(),

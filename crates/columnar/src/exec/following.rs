@@ -69,7 +69,6 @@ impl Stage for PartitionTables {
     }
 }
 
-/// A slot per range of partitions.
 struct MergeGroups(Arc<ScanStage>);
 
 impl Stage for MergeGroups {
@@ -89,7 +88,6 @@ impl Stage for MergeGroups {
     }
 }
 
-/// A slot per batch.
 struct OrderGroups(Arc<ScanStage>);
 
 impl Stage for OrderGroups {

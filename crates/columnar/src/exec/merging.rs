@@ -15,7 +15,6 @@ use super::ordering::Ordering;
 use crate::group_by::{SlotGroups, cut};
 use crate::partition::PARTITIONS;
 
-/// The slots' groups and the shards made of them.
 pub(super) struct Merging {
     /// `None` once all are merged.
     slots: Mutex<Option<Arc<[SlotGroups]>>>,
@@ -34,7 +33,6 @@ struct Cut {
 }
 
 impl Merging {
-    /// Cuts the slots' groups, in slot order, into ranges.
     pub(super) fn new(slots: Vec<SlotGroups>) -> Self {
         let entries: Vec<usize> = match slots.first() {
             Some(slot) if slot.keys.is_some() => (0..PARTITIONS)
@@ -57,7 +55,6 @@ impl Merging {
         }
     }
 
-    /// The number of ranges.
     pub(super) fn ranges(&self) -> usize {
         self.ranges.len()
     }
@@ -84,7 +81,7 @@ impl Merging {
         Ok(())
     }
 
-    /// The shards, if all are made; then the slots' groups are freed.
+    /// Frees the slots' groups once all shards are made.
     pub(super) fn shards(&self) -> Option<Vec<Arc<Shard>>> {
         let shards: Option<Vec<Arc<Shard>>> = lock(&self.shards).iter().cloned().collect();
         if shards.is_some() {
@@ -94,17 +91,12 @@ impl Merging {
         shards
     }
 
-    /// The batches to order.
-    ///
-    /// # Errors
-    ///
-    /// When a range is not merged yet.
+    /// Fails if a range is not merged yet.
     pub(super) fn ordering(&self, plan: &CompiledScan) -> Result<Ordering, StepError> {
         let shards = self.shards().ok_or("a range of partitions was not merged")?;
         Ok(Ordering::new(plan.groups(), shards, plan.slots.len()))
     }
 
-    /// Frees groups and shards.
     pub(super) fn free(&self) {
         let slots = lock(&self.slots).take();
         drop(slots);

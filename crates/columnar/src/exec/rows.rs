@@ -20,7 +20,6 @@ use crate::filter::{FilterPlan, cost_per_row};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, RetainedSize, copies_bytes, width};
 use crate::plan::{SelectPlan, SortKey};
 
-/// How rows become output.
 pub(super) struct RowPlan {
     columns: Vec<Expr>,
     order: Vec<SortKey>,
@@ -43,13 +42,11 @@ impl RowPlan {
         }
     }
 
-    /// The estimated cost per output row.
     pub(super) fn cost_per_row(&self) -> f64 {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns.iter().chain(keys).map(cost_per_row).sum()
     }
 
-    /// Collects the rows of a morsel's chunks.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         filter: &FilterPlan,
@@ -96,7 +93,7 @@ impl RowPlan {
         made.map(|expr| width(expr.data_type()) + 1).sum()
     }
 
-    /// The result of the slots' rows, given in slot order.
+    /// `slots` come in slot order.
     pub(super) fn finish(
         &self,
         scan: &SelectPlan,
@@ -118,7 +115,7 @@ impl RowPlan {
         Ok(slice(batches?, scan.offset, scan.limit))
     }
 
-    /// The output columns as a batch; `columns` may end with the order's keys.
+    /// `columns` may end with the order's keys.
     pub(super) fn batch(
         &self,
         scan: &SelectPlan,
@@ -131,17 +128,14 @@ impl RowPlan {
         batch.map_err(|error| ExecError::of("select", error))
     }
 
-    /// The keys of the order.
     pub(super) fn order(&self) -> &[SortKey] {
         &self.order
     }
 
-    /// The number of output columns.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
 
-    /// Rows that the result can need.
     pub(super) fn needed(&self) -> usize {
         self.needed
     }
@@ -191,7 +185,6 @@ fn settle(reservation: &mut Reservation, columns: &[ArrayRef]) -> Result<(), Mem
     reservation.resize(reservation.bytes().min(RetainedSize::by(columns, &[]).own))
 }
 
-/// Concatenates pieces of the same columns.
 pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowError> {
     if let [piece] = pieces {
         return Ok(piece.clone());

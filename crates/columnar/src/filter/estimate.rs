@@ -16,7 +16,6 @@ const RANGE: f64 = 1.0 / 3.0;
 const LIKE: f64 = 0.1;
 const NULL: f64 = 0.02;
 
-/// The fraction of rows of `table` for which `condition` is expected to be true.
 pub(super) fn selectivity(condition: &Expr, table: &dyn TableSource) -> f64 {
     match condition.node() {
         Node::Literal(value) => f64::from(u8::from(value.is_valid(0) && value.as_boolean().value(0))),
@@ -42,8 +41,7 @@ pub(super) fn selectivity(condition: &Expr, table: &dyn TableSource) -> f64 {
     }
 }
 
-/// The fraction that passes both conditions. The halves of a range are not independent: `a > 2 and
-/// a < 4` keeps the overlap.
+/// The halves of a range are not independent: `a > 2 and a < 4` keeps the overlap.
 pub(super) fn selectivity_of_both(left: f64, right: f64) -> f64 {
     let overlap = left + right - 1.0;
     if overlap > 0.0 { overlap } else { left * right }
@@ -119,7 +117,6 @@ fn null_part(value: &Expr, table: &dyn TableSource) -> Option<f64> {
     (rows > 0).then(|| nulls as f64 / rows as f64)
 }
 
-/// The value as a number, if its type has one.
 fn number(value: &ArrayRef) -> Option<f64> {
     let integer = match value.data_type() {
         DataType::Date32 => cast(value, &DataType::Int32).ok()?,

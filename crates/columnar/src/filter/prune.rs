@@ -80,7 +80,6 @@ fn comparison_may_hold(
     }
 }
 
-/// Whether all values except NULL equal the constant.
 fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr) -> bool {
     let equals = |bound: Option<&ArrayRef>| {
         bound.is_some() && !bound_holds(Comparison::NotEqual, value, constant, bound)
@@ -88,7 +87,7 @@ fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr) -> bool {
     equals(known.min()) && equals(known.max())
 }
 
-/// Whether `bound op constant` holds; true if unknown.
+/// True if unknown.
 fn bound_holds(op: Comparison, value: &Expr, constant: &Expr, bound: Option<&ArrayRef>) -> bool {
     let Some(bound) = bound else { return true };
     let Ok(comparison) = Expr::compare(op, value.clone(), constant.clone()) else {

@@ -14,14 +14,12 @@ pub(crate) struct PartitionedKeys {
     pub(crate) starts: Starts,
     /// Keys without fixed width.
     pub(crate) encoded: ReservedRows,
-    /// The hashes of `encoded`.
     pub(crate) hashes: ReservedVec<u64>,
     /// Each place's index in `encoded`, or `u32::MAX` for a fixed-width key. Empty if all have one.
     pub(crate) encoded_at: ReservedVec<u32>,
 }
 
 impl PartitionedKeys {
-    /// The places of some partitions.
     pub(crate) fn places(&self, partitions: &Range<usize>) -> Range<usize> {
         self.starts.places(partitions)
     }

@@ -51,7 +51,7 @@ impl MemoryPool {
         self.limit
     }
 
-    /// The bytes in use. Other threads may change them at any time.
+    /// The bytes in use.
     pub fn used(&self) -> usize {
         // Ordering: Relaxed. A number for people.
         self.used.load(Ordering::Relaxed)

@@ -28,7 +28,7 @@ const FACTOR_2: u64 = 0xbf58_476d_1ce4_e5b9;
 ///
 /// It depends on the key's value alone, not on the run, the thread or the machine. Integers of all
 /// widths hash by their value. A slice of integers wider than a byte hashes by its bytes in memory,
-/// which depend on byte order. Consecutive numbers spread evenly too.
+/// which depend on byte order.
 ///
 /// The seeds are public: an adversary can choose keys that all fall into one partition.
 ///
@@ -156,13 +156,12 @@ pub(crate) fn bits_of(hash: u64, bits: u32) -> usize {
     (hash >> (u64::BITS - bits)) as usize
 }
 
-/// The hash for a table in which all keys are of one partition.
 #[inline]
 pub(crate) fn inner(hash: u64) -> u64 {
     hash.wrapping_mul(FACTOR)
 }
 
-/// Both halves of the product: each result bit depends on many input bits.
+/// Each result bit depends on many input bits.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

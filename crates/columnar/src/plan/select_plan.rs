@@ -29,9 +29,9 @@ pub struct SelectPlan {
     /// The most rows that the result may have.
     pub limit: Option<usize>,
     /// Bounds the memory of the query, over all slots and threads; `None` is no bound. The query
-    /// reserves what grows with the rows: fetched and decoded data of a stored table, rows kept and
-    /// sorted, keys, hash tables, states of aggregates. It does not reserve the table's own
-    /// columns, nor the chunk of rows that a worker handles.
+    /// reserves what grows with the rows: fetched and decoded data, rows kept and sorted, keys,
+    /// hash tables, aggregate states. It does not reserve the table's own columns, nor the chunk of
+    /// rows that a worker handles.
     pub memory_pool: Option<Arc<MemoryPool>>,
     /// Columns by which groups are partitioned, in place of the table's own
     /// [`ShardKey`](crate::sharding::ShardKey), if all are grouping keys. The result does not
@@ -150,7 +150,6 @@ impl SelectPlan {
         columns.into_iter().collect()
     }
 
-    /// The offset and the limit together.
     pub(crate) fn rows_needed(&self) -> usize {
         self.limit
             .map_or(usize::MAX, |limit| self.offset.saturating_add(limit))

@@ -45,8 +45,6 @@ where
 /// `input`, in which `f` writes records to the slot's own [`Targets`]. A partition's records are in
 /// the order of the slots.
 ///
-/// `f` may compute the records from its partition, which merges both passes into one.
-///
 /// ```
 /// use columnar::sharding::{Shards, partition_index, sharding_for_each};
 /// use pipeline_exec::{Job, PipelineExecutor};
@@ -98,10 +96,9 @@ pub struct Targets<T> {
     reservation: Reservation,
 }
 
-/// The lists of a slot that have records, with their partitions, until all slots have run.
+/// The lists of a slot that have records, with their partitions.
 struct Written<T> {
     lists: Vec<(usize, ChunkedVec<T>)>,
-    /// Counts the lists' heads.
     _reservation: Reservation,
 }
 
@@ -191,7 +188,6 @@ where
 
 struct Sharding<I, T, F> {
     input: Shards<I>,
-    /// The lists each slot has written.
     written: Vec<Mutex<Option<Written<T>>>>,
     output: Shards<Lists<T>>,
     f: F,

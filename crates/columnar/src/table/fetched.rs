@@ -30,8 +30,7 @@ pub struct Fetched {
     reservation: SharedReservation,
 }
 
-/// A reservation that several owners share. It is given back when the last of them is dropped, or
-/// when it is taken out.
+/// Given back when the last owner drops it, or when it is taken out.
 type SharedReservation = Arc<Mutex<Reservation>>;
 
 impl Fetched {
@@ -76,7 +75,7 @@ impl Fetched {
         self
     }
 
-    /// The reservation, which ends when a result that holds some of the bytes is returned.
+    /// Ends when a result that holds some of the bytes is returned.
     pub(crate) fn reservation(&self) -> Weak<Mutex<Reservation>> {
         Arc::downgrade(&self.reservation)
     }

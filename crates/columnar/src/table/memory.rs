@@ -200,7 +200,6 @@ fn check_types(schema: &SchemaRef, batch: &RecordBatch) -> Result<(), ArrowError
     )))
 }
 
-/// Makes a morsel of the open pieces, without a copy if there is one.
 fn close(schema: &SchemaRef, open: &mut Vec<RecordBatch>) -> Result<RecordBatch, ArrowError> {
     let morsel = match open.as_slice() {
         [piece] => piece.clone(),

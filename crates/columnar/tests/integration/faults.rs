@@ -117,7 +117,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table without a disturbance.
     pub(crate) fn undisturbed(batch: RecordBatch, morsel_rows: usize) -> Self {
         Self {
             batch,
@@ -191,7 +190,7 @@ struct Ran<T> {
     peak: usize,
 }
 
-/// Runs a job that `build` makes, and checks that no byte stays reserved.
+/// Checks that no byte stays reserved.
 fn run<T: Send + 'static>(
     fault: &Arc<Fault>,
     limit: usize,
@@ -315,7 +314,6 @@ impl Random {
 /// Counts of whole answers and of errors, by kind.
 type Ends = BTreeMap<String, [usize; 2]>;
 
-/// Draws a disturbance for each of `seeds`, and checks the result.
 fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
     seeds: impl Iterator<Item = u64>,
     kinds: usize,

@@ -92,7 +92,6 @@ fn a_quota_that_suffices_changes_no_result_and_is_free_again() {
     }
 }
 
-/// Runs all slots on this thread; returns true if the query succeeded.
 fn went_well_by_hand(scan: SelectPlan) -> bool {
     let stage = Arc::new(ScanStage::new(scan));
     let mut job = Job::builder("by hand").stage(stage.clone());

@@ -64,8 +64,7 @@ fn scan(batch: &RecordBatch, has_key: bool, morsel_rows: usize) -> SelectPlan {
     grouped(table, keys, aggregates)
 }
 
-/// The results of a plain loop: distinct values, variance, standard deviation and median, in units
-/// of `1 / unit`.
+/// Distinct values, variance, standard deviation and median, in units of `1 / unit`.
 fn expected(values: &[i64], unit: f64) -> (i64, [Option<f64>; 3]) {
     let distinct: HashSet<i64> = values.iter().copied().collect();
     let n = values.len() as i128;

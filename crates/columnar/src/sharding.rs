@@ -8,10 +8,9 @@
 //!               sharding_for_each                            sharded_for_each
 //! ```
 //!
-//! Every slot writes its own lists, one per target, so producers never contend. Both operations are
-//! stages of a pipeline job. They leave [`Shards`] for the next stage, in the order of partitions,
-//! and inside a partition in the order of the slots that wrote it: no result depends on threads. A
-//! slot that fails fails the job, and no later stage starts.
+//! Every slot writes its own lists, so producers never contend. Both operations are stages of a
+//! pipeline job. They leave [`Shards`] for the next stage, in the order of partitions, and inside a
+//! partition in the order of the slots that wrote it: no result depends on threads.
 //!
 //! Fine to coarse: sums by (flag, supplier), and from those sums by flag.
 //!

@@ -81,7 +81,6 @@ impl Aggregate {
         self.function.definition().new_state(self.argument_type(), pool)
     }
 
-    /// A sum and an average of one argument have the same key.
     pub(super) fn state_key(&self) -> (&'static str, Option<String>) {
         (
             self.function.definition().state_kind(),

@@ -14,10 +14,9 @@ pub(super) trait Definition: Sync {
     /// The argument as the state takes it, and the result type. `None` rejects the argument's type.
     fn bind(&self, argument: Expr) -> Option<(Expr, DataType)>;
 
-    /// The kind of state. Functions of one kind and argument share a state.
+    /// Functions of one kind and argument share a state.
     fn state_kind(&self) -> &'static str;
 
-    /// `count(*)` has no argument.
     fn new_state(
         &self,
         argument: Option<&DataType>,

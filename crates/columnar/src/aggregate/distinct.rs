@@ -55,7 +55,6 @@ impl Definition for CountDistinct {
 
 struct DistinctState {
     converter: RowConverter,
-    /// Each item is a pair.
     pairs: Members,
     values: Values,
     /// The hash of each value, without its group.

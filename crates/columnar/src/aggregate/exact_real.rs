@@ -13,7 +13,7 @@ const ADDITIONS_MAX: u32 = 1 << 30;
 /// Digits of a term: the square of 256 bits.
 const TERM_DIGITS: usize = 16;
 
-/// A number to add: `±Σ digits[i] · 2^(32·(lowest + i))`.
+/// `±Σ digits[i] · 2^(32·(lowest + i))`; sums and magnitudes have the same form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     is_negative: bool,
@@ -76,7 +76,6 @@ impl Term {
     }
 }
 
-/// A sum: `Σ digits[i] · 2^(32·(lowest + i))`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExactReal {
     lowest: i32,
@@ -179,7 +178,6 @@ impl ExactReal {
     }
 }
 
-/// A nonnegative number: `Σ digits[i] · 2^(32·(lowest + i))`.
 #[derive(Clone, Debug)]
 pub(super) struct Magnitude {
     lowest: i32,

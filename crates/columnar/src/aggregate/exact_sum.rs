@@ -134,7 +134,6 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         self.sums().map(|sum| sum.double())
     }
 
-    /// Non-NULL values per group.
     pub(super) fn counts(&self) -> &[u64] {
         &self.counts
     }

@@ -16,7 +16,7 @@ pub(crate) enum GroupIds<'a> {
 }
 
 impl GroupIds<'_> {
-    /// Calls `visit(group, row)` for each non-NULL row, in row order.
+    /// In row order, without NULLs.
     #[inline]
     pub(super) fn for_each(self, nulls: Option<&NullBuffer>, mut visit: impl FnMut(usize, usize)) {
         match (self, nulls.filter(|nulls| nulls.null_count() > 0)) {

@@ -1,8 +1,7 @@
 //! `median`: the middle value, or the mean of the middle two, as a double.
 //!
-//! The state keeps every value. The median of integers and decimals is exact and rounded once; the
-//! mean of two doubles is half of their rounded sum. NaN is above every other double, as in ORDER
-//! BY.
+//! The median of integers and decimals is exact and rounded once; the mean of two doubles is half
+//! of their rounded sum. NaN is above every other double, as in ORDER BY.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -172,7 +171,6 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 }
 
-/// Reorders `values`, which are in units of `10^-scale`.
 fn median<N: Middle>(values: &mut [N], scale: i8) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
     let is_even = values.len().is_multiple_of(2);

@@ -12,7 +12,6 @@ use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 /// Items of a list at most: item numbers have 32 bits.
 const ITEMS_MAX: usize = u32::MAX as usize;
 
-/// Items are numbered from 0.
 #[derive(Debug)]
 pub(super) struct Members {
     groups: usize,
@@ -70,7 +69,6 @@ impl Members {
         Ok(self.group_of.push(group as u32)?)
     }
 
-    /// `order[i]` becomes group `i`.
     pub(super) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
         let pool = self.pool.as_ref();
         let mut place = ReservedVec::new(pool);
@@ -90,8 +88,7 @@ impl Members {
         Ok(())
     }
 
-    /// Calls `visit` with each item of the groups `first..first + groups` and its group, counted
-    /// from `first`.
+    /// Calls `visit` with each item of the groups and its group, counted from `first`.
     pub(super) fn of_groups(
         &self,
         first: usize,
@@ -119,7 +116,6 @@ impl Members {
         (self.len() + self.groups + 1) * size_of::<u32>()
     }
 
-    /// The items by group, and the start of each group.
     pub(super) fn by_group(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut items, mut starts) = (vec![0; self.len()], vec![0; self.groups + 1]);
         self.sort(&mut items, &mut starts);

@@ -12,10 +12,8 @@ use crate::error::ExecError;
 use crate::expr::Expr;
 use crate::memory::MemoryPool;
 
-/// A state per distinct aggregate.
 pub(crate) type States = Vec<Box<dyn AggregateState>>;
 
-/// A list of aggregates that keeps each distinct state once.
 #[derive(Debug)]
 pub(crate) struct AggregatePlan {
     aggregates: Vec<Aggregate>,
@@ -99,7 +97,7 @@ impl AggregatePlan {
         Ok(())
     }
 
-    /// Adds groups `first..` of `from`, states of the same plan, to the groups `map`.
+    /// Adds groups `first..` of `from` to the groups `map`.
     pub(crate) fn merge(
         &self,
         states: &mut [Box<dyn AggregateState>],

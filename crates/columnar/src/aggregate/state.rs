@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 use super::group_ids::GroupIds;
 use crate::memory::MemoryExceeded;
 
-/// The states of all groups. A state reserves memory before use, and fails if the pool refuses.
+/// Reserves memory before use, and fails if the pool refuses.
 pub(crate) trait AggregateState: Any + Send + Sync {
     /// Whether no result shows the order of additions.
     fn is_exact(&self) -> bool;
@@ -37,7 +37,6 @@ pub(crate) trait AggregateState: Any + Send + Sync {
 
 #[derive(Debug)]
 pub(crate) enum StateError {
-    /// A value exceeds its type.
     Overflow,
     Memory(MemoryExceeded),
     Arrow(ArrowError),

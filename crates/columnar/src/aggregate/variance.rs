@@ -3,7 +3,7 @@
 //! With n values, their sum S and sum of squares Q, the variance is (n·Q − S²) / (n·(n − 1)). The
 //! numerator is exact in any order of rows. Numerator, denominator, quotient and square root are
 //! each rounded to a double; decimals are divided by one more rounded power of ten. The result is
-//! NULL for fewer than two values, and NaN if one is infinite or NaN.
+//! NaN if a value is infinite or NaN.
 
 use std::sync::Arc;
 

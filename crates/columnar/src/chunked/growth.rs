@@ -7,12 +7,11 @@ pub const HEAD: usize = 128;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Growth {
     /// The first chunk has room for [`HEAD`] values, each other for twice as many as the one
-    /// before. n values take log n allocations, and beyond the head more than half of the memory is
-    /// used.
+    /// before.
     #[default]
     Doubling,
     /// The values of each chunk, rounded up to a power of two so that a shift finds an index. At
-    /// most one chunk is unused, but n values take n allocations, divided by that number.
+    /// most one chunk is unused.
     Fixed(usize),
 }
 

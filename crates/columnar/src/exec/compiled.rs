@@ -80,7 +80,6 @@ impl CompiledScan {
         }
     }
 
-    /// In bytes of the columns to read.
     pub(super) fn cost(&self) -> u64 {
         let schema = self.scan.table.schema();
         let width = |&column: &usize| schema.field(column).data_type().primitive_width().unwrap_or(16) as u64;

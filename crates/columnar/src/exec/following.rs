@@ -48,7 +48,6 @@ impl ScanStage {
     }
 }
 
-/// A slot per table.
 struct PartitionTables(Arc<ScanStage>);
 
 impl Stage for PartitionTables {

@@ -84,7 +84,6 @@ impl GroupPlan {
         grouping.finish()
     }
 
-    /// `None` if `leave_off` said so.
     pub(super) fn merge(
         &self,
         slots: &[SlotGroups],

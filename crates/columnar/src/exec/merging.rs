@@ -1,7 +1,7 @@
 //! Merging the groups of all slots by ranges of partitions.
 //!
 //! Only the number of groups and pass-through rows decides the ranges: one for few, 2^4 to 2^8 of
-//! about equal work for many. A partition above its share is its own range.
+//! about equal work for many.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -59,7 +59,7 @@ impl Merging {
         self.ranges.len()
     }
 
-    /// Merges a range, once. A call that leaves off makes no shard.
+    /// A call that leaves off makes no shard.
     pub(super) fn run(
         &self,
         plan: &GroupPlan,
@@ -91,7 +91,6 @@ impl Merging {
         shards
     }
 
-    /// Fails if a range is not merged yet.
     pub(super) fn ordering(&self, plan: &CompiledScan) -> Result<Ordering, StepError> {
         let shards = self.shards().ok_or("a range of partitions was not merged")?;
         Ok(Ordering::new(plan.groups(), shards, plan.slots.len()))

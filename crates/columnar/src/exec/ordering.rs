@@ -1,7 +1,4 @@
 //! Groups of all shards in the order of the result.
-//!
-//! Without ORDER BY, groups follow first rows: a batch has the groups first met in some slots. With
-//! ORDER BY, sorted shards are merged at once.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -77,7 +74,7 @@ impl Ordering {
         }
     }
 
-    /// The result, once. The call makes missing batches.
+    /// Makes missing batches.
     pub(super) fn finish(&self, scan: &SelectPlan, plan: &GroupPlan) -> Result<Vec<RecordBatch>, ExecError> {
         if plan.output().order().is_empty() {
             (0..self.batches()).try_for_each(|batch| self.run(scan, plan, batch))?;

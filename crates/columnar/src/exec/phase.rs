@@ -72,8 +72,8 @@ impl Phase {
         }
     }
 
-    /// Ends the scan; the first end keeps its reason. Returns the old phase, to be
-    /// [freed](Self::free) without the lock.
+    /// The first end keeps its reason. The returned phase is to be [freed](Self::free) without the
+    /// lock.
     pub(super) fn end(&mut self, end: End) -> Option<Self> {
         match self {
             Self::Ended(_) => None,
@@ -81,7 +81,7 @@ impl Phase {
         }
     }
 
-    /// Frees an ended phase, except memory in use by a running slot.
+    /// Keeps memory in use by a running slot.
     pub(super) fn free(self, plan: &CompiledScan) {
         match self {
             Self::Scanning(scanning) => scanning.clear(),
@@ -144,7 +144,6 @@ impl Scanning {
         slot >= self.enough_before.load(Atomic::Relaxed)
     }
 
-    /// After a slot, notes whether later slots are needed.
     pub(super) fn note_complete(&self, needed: usize) {
         let mut complete = lock(&self.complete);
         while complete.rows < needed && complete.slots < self.cells.len() {

@@ -1,8 +1,7 @@
 //! The output of rows that pass the filter, in input order or sorted.
 //!
 //! With an order, a slot sorts its rows and keeps what the limit needs, and
-//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. Without one, chunks
-//! without dropped rows give slices.
+//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs.
 
 use std::mem;
 use std::sync::Arc;
@@ -140,7 +139,6 @@ impl RowPlan {
         self.needed
     }
 
-    /// The output columns, then the order's keys.
     pub(super) fn evaluate(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns

@@ -206,8 +206,7 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
-    /// Whether slots may have bytes to [fetch](Self::begin_fetch): the query reads columns of a
-    /// stored table.
+    /// Whether slots may have bytes to [fetch](Self::begin_fetch).
     pub fn is_stored(&self) -> bool {
         self.plan.stored().is_some()
     }

@@ -110,7 +110,6 @@ fn boolean_rows(values: BooleanArray) -> Value {
     Value::Rows(Arc::new(values))
 }
 
-/// A right side that can fail sees only the rows undecided by the left.
 fn connect(
     connective: logic::Connective,
     left: &Expr,

@@ -188,7 +188,7 @@ impl Expr {
         Ok(balanced(parts, Self::and)?.unwrap_or_else(|| Self::boolean(true)))
     }
 
-    /// `parts[0] or parts[1] or ...`, false without parts. A long chain does not exhaust the stack.
+    /// `parts[0] or parts[1] or ...`, false without parts.
     ///
     /// # Errors
     ///

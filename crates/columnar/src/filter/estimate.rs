@@ -1,8 +1,7 @@
 //! Estimates before measurements: the rows that a condition keeps, and the cost of a row.
 //!
 //! They are the usual ones (Selinger et al., *Access Path Selection*, 1979). A range keeps the part
-//! of the column's span that it covers, or a third if the span is unknown. An equality keeps one
-//! row in twenty. NOT, AND and OR treat parts as independent.
+//! of the column's span that it covers. NOT, AND and OR treat parts as independent.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;

@@ -1,12 +1,8 @@
 //! Groups of numbers close to one another, looked up without a hash.
 //!
-//! ```text
-//!   keys from `base` on     base     base + 1   base + 2   …
-//!   group, if it is known     3         –          0       …
-//! ```
-//!
-//! The table of all groups stands beside this table and numbers new keys. Either can look up a row,
-//! and a slot with distant numbers uses only the other.
+//! The group of a key is at index `key - base`. The table of all groups stands beside this table
+//! and numbers new keys. Either can look up a row, and a slot with distant numbers uses only the
+//! other.
 
 use std::sync::Arc;
 

@@ -138,7 +138,6 @@ impl FixedWidthLayout {
         })
     }
 
-    /// The fixed-width key of a number that is the whole key.
     pub(crate) fn key_of_number(number: u64) -> u128 {
         u128::from(number) << 1
     }

@@ -1,13 +1,7 @@
 //! Tables that slots hand to later slots, so fewer groups are merged.
 //!
-//! ```text
-//!   slot 0 ─► table ─► slot 2 ─► slot 3 ─► … ─► by partition ┐
-//!   slot 1 ─► table ─► slot 4 ─► …           ─► by partition ┴─► merged
-//! ```
-//!
 //! If every slot meets the same few thousand groups, merging costs more than adding the rows. A
-//! slot then leaves its table to a later slot, if the order of additions does not matter. There are
-//! about as many tables as workers.
+//! slot then leaves its table to a later slot, if the order of additions does not matter.
 //!
 //! A slot takes a table only from an earlier slot, so a group's first position holds for all slots
 //! of the table. Among tables the least counts, so the result is the same for any hand-over.

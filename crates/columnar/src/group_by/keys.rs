@@ -43,7 +43,6 @@ impl KeyEncoding {
         self
     }
 
-    /// The hash whose top bits are the partition of a fixed-width key.
     pub(crate) fn partition_hash(&self, fixed_key: u128) -> u64 {
         hash_fixed_key(fixed_key & self.partition_mask)
     }

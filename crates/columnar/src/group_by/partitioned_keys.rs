@@ -7,9 +7,9 @@ use crate::partition::Starts;
 
 /// Distinct keys by partition, then by first row.
 pub(crate) struct PartitionedKeys {
-    /// The fixed-width key at each place; empty without any.
+    /// Empty without any.
     pub(crate) fixed_keys: ReservedVec<u128>,
-    /// The first position of the key at each place.
+    /// First positions.
     pub(crate) firsts: ReservedVec<u64>,
     pub(crate) starts: Starts,
     /// Keys without fixed width.

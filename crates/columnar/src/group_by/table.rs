@@ -5,9 +5,6 @@
 //!              └─► bytes           ─► table of bytes           ───┴─► number of the group
 //! ```
 //!
-//! A short key takes 128 bits. Any other key takes arrow's row encoding, with equal bytes for equal
-//! keys. The key alone decides its kind, so no key is in both tables.
-//!
 //! Hash seeds are fixed, so a key has one partition in all slots: [`crate::partition`].
 
 use std::fmt;

@@ -132,7 +132,6 @@ pub(crate) struct ReservedRows {
 }
 
 impl ReservedRows {
-    /// Starts from `empty` rows of the keys' encoder.
     pub(crate) fn new(empty: Rows, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             rows: empty,
@@ -153,7 +152,7 @@ impl ReservedRows {
         Ok(())
     }
 
-    /// Makes room for another key, after which all keys have `bytes`.
+    /// All keys then have `bytes`.
     #[cold]
     fn grow(&mut self, bytes: usize) -> Result<(), MemoryExceeded> {
         let keys = self.rows.num_rows();

@@ -1,12 +1,8 @@
 //! The memory that arrays retain, and copies that retain no more than their rows need.
 //!
-//! ```text
-//!   a page of strings, 1 MiB   ◄── view array of a morsel ◄── ten rows of it: 160 bytes, and the page
-//!                                                         compact: 160 bytes, and ten strings
-//! ```
-//!
-//! A slice retains whole buffers, and so does a kernel's result that has views. The retained size
-//! counts each buffer once. Rows that need little of it are copied.
+//! A slice retains whole buffers, and so does a kernel's result that has views: ten rows may keep a
+//! page of strings of 1 MiB. The retained size counts each buffer once. Rows that need little of it
+//! are copied.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -142,7 +138,7 @@ pub(crate) fn compacts_bytes(columns: &[ArrayRef]) -> Result<usize, ArrowError> 
     columns.iter().map(|column| compact_bytes(column)).sum()
 }
 
-/// For sorting, and for keys without a fixed-width form.
+/// In arrow's row encoding.
 pub(crate) fn encoded_bytes(columns: &[ArrayRef]) -> usize {
     let rows = columns.first().map_or(0, |column| column.len());
     let column = |column: &ArrayRef| match column.data_type() {

@@ -161,7 +161,6 @@ pub(crate) fn inner(hash: u64) -> u64 {
     hash.wrapping_mul(FACTOR)
 }
 
-/// Each result bit depends on many input bits.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

@@ -8,7 +8,6 @@ use crate::expr::Expr;
 use crate::filter::FilterPlan;
 use crate::table::TableSource;
 
-/// `skipped` morsels are known once it ran.
 pub(crate) fn write_plan(
     f: &mut fmt::Formatter<'_>,
     scan: &SelectPlan,

@@ -99,7 +99,6 @@ fn is_constant(value: &Expr) -> bool {
     }
 }
 
-/// Empty in the usual case.
 impl fmt::Display for Partitioning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

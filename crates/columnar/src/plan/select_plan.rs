@@ -49,10 +49,10 @@ pub enum Output {
     },
     /// Expressions of each group.
     Groups {
-        /// The values that rows of a group share; they read columns of the table. Without keys, all
-        /// rows are one group, which exists even without rows.
+        /// They read columns of the table. Without keys, all rows are one group, which exists even
+        /// without rows.
         keys: Vec<Expr>,
-        /// Computed for each group; arguments read columns of the table.
+        /// Arguments read columns of the table.
         aggregates: Vec<Aggregate>,
         /// Groups for which this is not true are dropped. It reads the group's columns: see
         /// [`SelectPlan::group_fields`].

@@ -87,8 +87,7 @@ where
 }
 
 /// The lists that one slot writes, one per target. They grow in chunks, reserved from the pool of
-/// the [`Shards`] that the stage reads. A target without records costs the head of a list while the
-/// slot runs, and nothing afterwards.
+/// the [`Shards`] that the stage reads. An empty target costs a list's head until the slot ends.
 #[derive(Debug)]
 pub struct Targets<T> {
     lists: Vec<ChunkedVec<T>>,
@@ -133,7 +132,7 @@ impl<T> Targets<T> {
     ///
     /// # Errors
     ///
-    /// When the list has to grow and the pool has no room. Without a pool there is no error.
+    /// When the list has to grow and the pool has no room.
     pub fn push<K: Hash + ?Sized>(&mut self, key: &K, record: T) -> Result<(), MemoryExceeded> {
         let target = partition_index(key, self.lists.len());
         self.lists[target].push(record)

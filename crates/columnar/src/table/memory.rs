@@ -1,8 +1,7 @@
 //! A table whose columns are in memory, cut into morsels of a fixed number of rows.
 //!
 //! Row numbers alone decide where a morsel begins, so no result depends on the batches (a sum of
-//! floats depends on the morsels). A morsel inside one batch is a slice; one that spans batches is
-//! copied once.
+//! floats depends on the morsels).
 
 use std::fmt;
 
@@ -88,8 +87,7 @@ impl MemoryTable {
     ///
     /// # Panics
     ///
-    /// When the outer length is not the number of morsels or an inner one not the number of
-    /// columns.
+    /// When `statistics` has not one entry per morsel and column.
     #[must_use]
     pub fn with_statistics(mut self, statistics: Vec<Vec<ColumnStatistics>>) -> Self {
         assert_eq!(statistics.len(), self.morsels.len(), "statistics of every morsel");

@@ -3,8 +3,7 @@
 //!
 //! Each seed draws rows, threads and a disturbance. Points are before and behind each slot of each
 //! stage, each read of a table, each consumer of the sharding operations, and both ends of the
-//! output. At a point there is an error, a panic or a cancellation; or the whole run has a deadline
-//! or a memory limit.
+//! output.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

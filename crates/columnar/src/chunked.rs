@@ -138,7 +138,6 @@ impl<T> ChunkedVec<T> {
             // Within the capacity, so the chunk never grows.
             let room = self.last_size - self.last.len();
             self.last.extend(values.by_ref().take(room));
-            // The iterator is asked for a value before a chunk is allocated for it.
             if self.last.len() < self.last_size {
                 return Ok(());
             }

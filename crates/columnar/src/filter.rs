@@ -9,8 +9,7 @@
 //! ```
 //!
 //! An OR is one step, in three-valued logic. Parts over the same single column are one step. Steps
-//! are ordered by rows discarded per unit of cost, first estimated, then measured. No step moves
-//! across one that can fail: the query's text decides which rows that step sees.
+//! are ordered by rows discarded per unit of cost, first estimated, then measured.
 
 mod estimate;
 mod measure;

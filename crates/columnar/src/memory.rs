@@ -4,7 +4,7 @@
 //! query over its limit fails with an error that names it. Dropping the owner releases its bytes,
 //! also after an error or a panic.
 //!
-//! The pool is no allocator: it counts reserved bytes, those that grow with the rows of a query.
+//! The pool counts reserved bytes; it is no allocator.
 
 mod pool;
 mod reservation;

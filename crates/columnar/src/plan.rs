@@ -1,7 +1,4 @@
 //! A query on one table: filter its rows, then return expressions of them or aggregates of groups.
-//!
-//! A [`SelectPlan`] is the description, checked when built; a [`ScanStage`] runs it once, as a
-//! stage of a pipeline job.
 
 mod explain;
 mod partitioning;

@@ -9,8 +9,7 @@
 //!                                      ──► column(5)   never, if no row survived until then
 //! ```
 //!
-//! Morsels are independent of the number of threads: a row group of a file or a part of one, or a
-//! fixed number of rows in memory.
+//! A morsel is a row group of a file or a part of one, or a fixed number of rows in memory.
 
 mod fetched;
 mod memory;

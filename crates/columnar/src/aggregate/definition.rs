@@ -9,7 +9,6 @@ use super::state::{AggregateState, StateError};
 use crate::expr::Expr;
 use crate::memory::MemoryPool;
 
-/// The implementation of an [`AggregateFunction`](super::AggregateFunction).
 pub(super) trait Definition: Sync {
     /// The argument as the state takes it, and the result type. `None` rejects the argument's type.
     fn bind(&self, argument: Expr) -> Option<(Expr, DataType)>;

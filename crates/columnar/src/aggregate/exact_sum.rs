@@ -90,7 +90,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         }
     }
 
-    /// Whether narrow sums can take `more`, if necessary after moving to wide ones.
+    /// Moves to wide sums if necessary. False if narrow ones cannot take `more`.
     fn make_room(&mut self, more: Option<u64>) -> Result<bool, MemoryExceeded> {
         let fits = |bound: u64| {
             let sum = bound.checked_add(more?)?;

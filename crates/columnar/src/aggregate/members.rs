@@ -88,7 +88,7 @@ impl Members {
         Ok(())
     }
 
-    /// Calls `visit` with each item of the groups and its group, counted from `first`.
+    /// Groups are counted from `first`.
     pub(super) fn of_groups(
         &self,
         first: usize,

@@ -18,7 +18,6 @@ pub(crate) type States = Vec<Box<dyn AggregateState>>;
 pub(crate) struct AggregatePlan {
     aggregates: Vec<Aggregate>,
     state_of: Vec<usize>,
-    /// An aggregate that makes each state.
     made_by: Vec<usize>,
     arguments: Vec<Expr>,
     argument_of: Vec<Option<usize>>,

@@ -49,9 +49,9 @@ impl Layout {
     pub(super) fn locate(self, index: usize) -> (usize, usize) {
         match self {
             Self::Doubling => {
-                // With the head added, each chunk begins at a power of two. The other addition
-                // changes no highest bit; it tells the compiler that there is one. An index whose
-                // sum wraps gets a place behind the end of the head.
+                // With the head added, each chunk begins at a power of two. `| HEAD` changes no
+                // highest bit; it tells the compiler that there is one. An index whose sum wraps
+                // gets a place past the head.
                 let shifted = index.wrapping_add(HEAD);
                 let highest = usize::BITS - 1 - (shifted | HEAD).leading_zeros();
                 (

@@ -56,7 +56,6 @@ impl CompiledScan {
         }
     }
 
-    /// `None` if slots need no fetches.
     pub(super) fn stored(&self) -> Option<&dyn StoredTable> {
         self.scan
             .table
@@ -68,7 +67,7 @@ impl CompiledScan {
         *self.ruled_out[morsel].get_or_init(|| self.filter.skips(self.scan.table.as_ref(), morsel))
     }
 
-    /// Whether the first rows of the input suffice, so later slots need not run.
+    /// Whether the first rows of the input suffice.
     pub(super) fn stops_early(&self) -> bool {
         matches!(self.output, OutputPlan::Rows(_)) && self.scan.order.is_empty() && self.scan.limit.is_some()
     }

@@ -1,7 +1,6 @@
 //! Merging the groups of all slots by ranges of partitions.
 //!
-//! Only the number of groups and pass-through rows decides the ranges: one for few, 2^4 to 2^8 of
-//! about equal work for many.
+//! Only the number of groups and pass-through rows decides the ranges.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -28,7 +27,6 @@ struct Cut {
     /// Groups and pass-through rows of all slots.
     entries: usize,
     largest: usize,
-    /// Pass-through rows among the entries.
     passing: usize,
 }
 

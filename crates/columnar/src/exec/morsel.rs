@@ -116,7 +116,6 @@ impl<'t> Morsel<'t> {
         self.reservation.take()
     }
 
-    /// Buffers of columns that this morsel does not reserve.
     pub(crate) fn borrowed(&self) -> Ref<'_, Vec<BorrowedBuffer>> {
         self.borrowed.borrow()
     }

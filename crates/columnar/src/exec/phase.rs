@@ -6,9 +6,8 @@
 //!      └────────────┴───────────┴───────► Ended (given up, cancelled, failed)
 //! ```
 //!
-//! A scan of rows ends right after scanning. A phase that ends frees its memory. The next phase is
-//! made, and the last one freed, without the phase's lock, so slots and a caller that gives up
-//! never wait.
+//! A scan of rows ends right after scanning. The next phase is made, and the last one freed,
+//! without the phase's lock, so slots and a caller that gives up never wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::sync::{Arc, Mutex};
@@ -27,7 +26,6 @@ pub(super) enum Phase {
     Scanning(Arc<Scanning>),
     Merging(Arc<Merging>),
     Ordering(Arc<Merging>, Arc<Ordering>),
-    /// The scan holds nothing.
     Ended(End),
 }
 

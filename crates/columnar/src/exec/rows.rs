@@ -98,7 +98,6 @@ impl RowPlan {
         scan: &SelectPlan,
         slots: impl Iterator<Item = SlotRows>,
     ) -> Result<Vec<RecordBatch>, ExecError> {
-        // The result's owner accounts for its bytes.
         let mut reservation = Reservation::of(self.pool.clone());
         let mut pieces: Vec<Vec<ArrayRef>> = Vec::new();
         for slot in slots {

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! A worker leaves a job only at the end of a slot, so a slot should take less than a millisecond.
-//! A query that is costly per row cuts morsels into several slots. An encoded morsel stays whole:
-//! each slot would decode it again.
+//! An encoded morsel stays whole: each slot would decode it again.
 //!
 //! Only the query and the table decide the cut, so no result depends on threads. Extra slots cost
 //! time, because each slot's groups are merged.

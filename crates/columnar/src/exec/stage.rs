@@ -109,7 +109,6 @@ impl ScanStage {
         })
     }
 
-    /// This call does the following stages' remaining work.
     fn batches(&self, phase: &Phase) -> Result<Vec<RecordBatch>, StepError> {
         let scan = &self.plan.scan;
         let plan = match &self.plan.output {
@@ -256,7 +255,6 @@ impl ScanStage {
         is_needed.then_some((stored, morsel))
     }
 
-    /// Drops the bytes if the scan has ended.
     pub(super) fn keep(&self, slot: usize, input: Result<Fetched, ExecError>) {
         if let Ok(fetched) = &input {
             lock(&self.fetched).push(fetched.reservation());

@@ -19,15 +19,14 @@ pub(crate) struct DecimalShape {
     pub(crate) scale: i8,
 }
 
-/// `checked`: a row can overflow the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DecimalResult {
     pub(crate) data_type: DataType,
+    /// A row can overflow the type.
     pub(crate) checked: bool,
 }
 
 impl DecimalShape {
-    /// `None` if not an integer or decimal.
     pub(crate) fn of(data_type: &DataType) -> Option<Self> {
         let shape = |precision, scale| Some(Self { precision, scale });
         match data_type {

@@ -1,7 +1,7 @@
 //! Conversions of operands to a common type.
 //!
-//! A literal is converted once, to the column's type if that is exact. A column is converted only
-//! if necessary. A conversion that is exact for every value cannot fail.
+//! A literal is converted once, to the column's type if that is exact. A conversion that is exact
+//! for every value cannot fail.
 
 use arrow::array::{Array, ArrayRef, Scalar, new_null_array};
 use arrow::compute::kernels::cmp;

@@ -8,7 +8,6 @@ use arrow::compute::{FilterBuilder, FilterPredicate};
 
 use crate::error::ExecError;
 
-/// Rows with columns on request.
 pub(crate) trait ColumnSource {
     fn rows(&self) -> usize;
 

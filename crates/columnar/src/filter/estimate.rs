@@ -1,7 +1,7 @@
 //! Estimates before measurements: the rows that a condition keeps, and the cost of a row.
 //!
 //! They are the usual ones (Selinger et al., *Access Path Selection*, 1979). A range keeps the part
-//! of the column's span that it covers. NOT, AND and OR treat parts as independent.
+//! of the column's span that it covers.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
@@ -89,7 +89,7 @@ fn comparison(op: Comparison, value: &Expr, bound: &ArrayRef, table: &dyn TableS
     }
 }
 
-/// The fraction of the column's span below `bound`, if every morsel knows its span.
+/// `None` unless every morsel knows its span.
 fn part_below(column: usize, bound: &ArrayRef, table: &dyn TableSource) -> Option<f64> {
     let bound = number(bound)?;
     let mut span: Option<(f64, f64)> = None;

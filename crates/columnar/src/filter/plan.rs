@@ -26,7 +26,7 @@ pub(crate) struct FilterPlan {
 }
 
 pub(crate) struct FilterStep {
-    /// All must hold. Several only if they read the same single column.
+    /// All must hold.
     conditions: Vec<Expr>,
     can_fail: bool,
     /// The fraction of rows expected to pass.
@@ -135,8 +135,7 @@ impl FilterStep {
         self.conditions.iter().flat_map(Expr::columns).collect()
     }
 
-    /// Discarded rows per unit of cost: measured once enough rows went through, estimated until
-    /// then. A nanosecond counts as one unit, which affects only the order of steps.
+    /// A nanosecond counts as one unit of cost, which affects only the order of steps.
     fn benefit(&self) -> f64 {
         let (selectivity, cost) = self
             .measured

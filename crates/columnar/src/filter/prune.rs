@@ -10,7 +10,6 @@ use crate::error::ExecError;
 use crate::expr::{ColumnSource, Comparison, Expr, Node};
 use crate::table::{ColumnStatistics, TableSource};
 
-/// False only if `condition` is true for no row of `morsel`.
 pub(super) fn may_hold(condition: &Expr, table: &dyn TableSource, morsel: usize) -> bool {
     let may = |condition: &Expr| may_hold(condition, table, morsel);
     match condition.node() {
@@ -112,7 +111,6 @@ impl ColumnSource for Bound<'_> {
     }
 }
 
-/// The column of `value`, below conversions that keep the order.
 fn bare_column(value: &Expr) -> Option<usize> {
     match value.node() {
         Node::Column { index, .. } => Some(*index),

@@ -93,8 +93,7 @@ impl FixedWidthLayout {
         Some(Self { columns })
     }
 
-    /// Writes each row's fixed-width key to `fixed_keys`. Rows that do not fit go to `long`,
-    /// ascending; their `fixed_keys` are meaningless.
+    /// Rows that do not fit go to `long`, ascending; their `fixed_keys` are meaningless.
     pub(crate) fn pack(
         &self,
         columns: &[ArrayRef],

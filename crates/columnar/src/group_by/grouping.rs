@@ -31,7 +31,6 @@ use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
 use crate::partition::partition_rows;
 
-/// Rows of a sample.
 const SAMPLE_ROWS: usize = 4_096;
 /// Slots per sample, because data changes along a table.
 const LOOKS_EVERY: usize = 8;
@@ -161,7 +160,7 @@ impl<'p> Grouping<'p> {
         self.mode = Some(Arc::new(Mode::Grouped));
     }
 
-    /// Passes later rows through, except the heavy hitter's; a shared table has none.
+    /// Groups only the heavy hitter's later rows; a shared table has none.
     #[cfg(test)]
     pub(crate) fn pass_through_but(&mut self, heavy: Option<u128>) {
         if self.begun_by < self.slot {

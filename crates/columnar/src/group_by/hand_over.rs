@@ -96,7 +96,7 @@ impl HandOver {
         lock(&self.0).waiting.len()
     }
 
-    /// After the last slot. Returns false if no table waits.
+    /// Called after the last slot; false if no table waits.
     pub(crate) fn partition_one(&self) -> Result<bool, MemoryExceeded> {
         let waiting = lock(&self.0).waiting.pop();
         let Some((_, table)) = waiting else {

@@ -15,7 +15,6 @@ const HEAVY_ONE_IN: usize = 64;
 const OTHERS_ONE_IN: usize = 8;
 /// Heavy hitters at most: each row is compared with all of them.
 const HEAVY_MAX: usize = 8;
-/// From the latest sample.
 #[derive(Debug, Default)]
 pub(super) struct KeySample(Mutex<Option<Arc<Mode>>>);
 

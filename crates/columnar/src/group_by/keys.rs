@@ -35,7 +35,7 @@ impl KeyEncoding {
         })
     }
 
-    /// Partitions only by the key columns at `places`. Keys without fixed width use all columns.
+    /// Keys without fixed width use all columns.
     pub(crate) fn with_partitions_by(mut self, places: &[usize]) -> Self {
         if let Some(layout) = &self.layout {
             self.partition_mask = layout.mask(places);

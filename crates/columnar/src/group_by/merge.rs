@@ -12,7 +12,6 @@ use crate::aggregate::States;
 use crate::error::ExecError;
 
 pub(crate) struct Merged {
-    /// Absent if all rows are one group.
     pub(crate) keys: Option<GroupTable>,
     pub(crate) states: States,
 }

@@ -9,7 +9,7 @@ use crate::partition::Starts;
 pub(crate) struct PartitionedKeys {
     /// Empty without any.
     pub(crate) fixed_keys: ReservedVec<u128>,
-    /// First positions.
+    /// The first position of each key.
     pub(crate) firsts: ReservedVec<u64>,
     pub(crate) starts: Starts,
     /// Keys without fixed width.

@@ -32,7 +32,6 @@ pub(crate) struct PassThroughRows {
 }
 
 impl SlotGroups {
-    /// Groups and pass-through rows.
     pub(crate) fn entries(&self, partitions: &Range<usize>) -> usize {
         let groups = self.keys.as_ref().map_or(1, |keys| keys.places(partitions).len());
         let passing = self

@@ -70,7 +70,7 @@ impl GroupTable {
         }
     }
 
-    /// `groups` in all.
+    /// Makes room for `groups` in all.
     pub(crate) fn reserve(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
         if !self.encoding.has_fixed_keys() {
             return Ok(());
@@ -87,7 +87,6 @@ impl GroupTable {
         self.firsts.len()
     }
 
-    /// As given to [`assign`](Self::assign).
     pub(crate) fn into_firsts(self) -> ReservedVec<u64> {
         self.firsts
     }

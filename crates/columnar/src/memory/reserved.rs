@@ -152,7 +152,7 @@ impl ReservedRows {
         Ok(())
     }
 
-    /// All keys then have `bytes`.
+    /// Makes room for a key, after which all keys have `bytes`.
     #[cold]
     fn grow(&mut self, bytes: usize) -> Result<(), MemoryExceeded> {
         let keys = self.rows.num_rows();
@@ -232,7 +232,6 @@ impl ReservedTable {
         Ok(())
     }
 
-    /// Finds the number, or a place for it.
     #[inline]
     pub(crate) fn entry(
         &mut self,
@@ -240,7 +239,6 @@ impl ReservedTable {
         is_it: impl Fn(u32) -> bool,
         hash_of: impl Fn(u32) -> u64,
     ) -> Result<Entry<'_, u32>, MemoryExceeded> {
-        // A full table grows only for a new number.
         if self.table.len() == self.table.capacity() && self.find(hash, &is_it).is_none() {
             self.grow(1, &hash_of)?;
         }

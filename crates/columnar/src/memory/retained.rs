@@ -38,7 +38,7 @@ impl BorrowedBuffer {
         }
     }
 
-    /// Of an array that its table holds for longer than a query runs.
+    /// The table must hold `array` for longer than the query runs.
     pub(crate) fn of_table(array: &dyn Array) -> Vec<Self> {
         let mut borrowed = Vec::new();
         for_each_buffer(&array.to_data(), &mut |buffer| {

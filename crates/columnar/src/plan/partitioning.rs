@@ -2,8 +2,7 @@
 //!
 //! A filter that leaves each key one value leaves one group, so nothing is split. Otherwise a shard
 //! key among the keys decides, the query's before its table's: a coarser grouping then finds its
-//! groups complete in a partition. Without one, the hash of all keys decides. No result depends on
-//! the choice.
+//! groups complete in a partition. Without one, the hash of all keys decides.
 
 use std::fmt;
 

@@ -72,7 +72,7 @@ impl Output {
 }
 
 impl SelectPlan {
-    /// All rows of `table` as `output` says, in input order, without filter, limit or memory bound.
+    /// All rows of `table`, in input order, without filter, limit or memory bound.
     pub fn new(table: Arc<dyn TableSource>, output: Output) -> Self {
         Self {
             table,

@@ -95,7 +95,6 @@ pub struct Targets<T> {
     reservation: Reservation,
 }
 
-/// The lists of a slot that have records, with their partitions.
 struct Written<T> {
     lists: Vec<(usize, ChunkedVec<T>)>,
     _reservation: Reservation,
@@ -138,7 +137,7 @@ impl<T> Targets<T> {
         self.lists[target].push(record)
     }
 
-    /// Writes `record` to the partition `target`, for keys whose partition is known otherwise.
+    /// Writes `record` to the partition `target`.
     ///
     /// # Errors
     ///

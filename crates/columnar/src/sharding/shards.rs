@@ -105,7 +105,7 @@ impl<T> fmt::Debug for Shards<T> {
     }
 }
 
-/// The records of a partition: a list from each slot that wrote records, in the order of the slots.
+/// The records of a partition: a list per slot that wrote some, in slot order.
 #[derive(Debug)]
 pub struct Lists<T> {
     lists: Vec<ChunkedVec<T>>,

@@ -37,8 +37,7 @@ pub struct MemoryTable {
     shard_key: Option<Vec<usize>>,
 }
 
-/// Rows in a morsel of a table in memory. A few columns of it fit in a core's cache, and starting
-/// it costs little in comparison.
+/// Rows in a morsel of a table in memory: a few columns of it fit in a core's cache.
 pub const MORSEL_ROWS: usize = 65_536;
 
 impl MemoryTable {

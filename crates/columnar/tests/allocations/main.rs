@@ -91,7 +91,6 @@ fn what_is_charged_is_what_is_allocated() {
 #[test]
 fn partitions_take_what_their_rows_take() {
     let ahead = |rows_max: usize| PARTITIONS * rows_max * size_of::<u64>();
-    // Equal partitions take at most twice their values, beyond the heads.
     for rows in [1_000, 10_000, 100_000] {
         let (lists, info) = counted(|| fill([rows; PARTITIONS]));
         let own = size_of_val(lists.as_slice());

@@ -11,7 +11,6 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Operation {
     Push(u16),
-    /// By an iterator of known length.
     Extend(u16),
     /// By an iterator of unknown length.
     ExtendUnknown(u16),

@@ -370,7 +370,6 @@ fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
     ends
 }
 
-/// Both outcomes must occur, or the test proves too little.
 fn assert_both(ends: &Ends) {
     for kind in ["Error", "Panic", "Cancel", "MemoryPool"] {
         assert!(ends[kind][1] > 0, "{ends:?}");

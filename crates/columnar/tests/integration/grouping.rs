@@ -1,5 +1,5 @@
-//! GROUP BY with few and many groups, heavy hitters, and keys too long for a word returns what a
-//! plain loop does.
+//! GROUP BY with few and many groups, heavy hitters, and keys without a fixed-width form returns
+//! what a plain loop does.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -144,8 +144,7 @@ proptest! {
 
 #[test]
 fn many_groups_merged_in_ranges_have_the_same_samples() {
-    // Almost every key is new, so rows are passed through and merged in ranges of partitions. One
-    // key is frequent.
+    // Almost every key is new, so rows pass through. One key is frequent.
     let rows: Vec<Row> = (0..60_000)
         .map(|row| {
             (

@@ -187,7 +187,6 @@ fn a_slot_that_fails_anywhere_gives_its_error_and_never_a_part_of_the_result() {
     }
 }
 
-/// Both stages that split reserve from the pool of the first one's values.
 #[test]
 fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
     let run = |pool: &Arc<MemoryPool>| {
@@ -225,7 +224,6 @@ fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
     }
 }
 
-/// All list heads together take many times the memory of the records.
 #[test]
 fn a_slot_pays_for_the_heads_of_its_lists_and_keeps_those_that_have_records() {
     const SLOTS: usize = 1_000;

@@ -11,7 +11,7 @@ use super::min_max::MinMax;
 use super::sum::Sum;
 use super::variance::{StandardDeviation, Variance};
 
-/// An aggregate function.
+/// An aggregate function. All but the counts are NULL without values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AggregateFunction {
@@ -19,15 +19,15 @@ pub enum AggregateFunction {
     Count,
     /// The number of distinct non-NULL values.
     CountDistinct,
-    /// The sum of the non-NULL values; NULL without values.
+    /// The sum of the non-NULL values.
     Sum,
-    /// The smallest value; NULL without values.
+    /// The smallest value.
     Min,
-    /// The largest value; NULL without values.
+    /// The largest value.
     Max,
-    /// The exact sum divided by the count, as a double; NULL without values.
+    /// The exact sum divided by the count, as a double.
     Avg,
-    /// The median as a double, of an even count the mean of the middle two; NULL without values.
+    /// The median as a double, of an even count the mean of the middle two.
     Median,
     /// The variance of a sample, from exact sums, as a double; NULL for fewer than two values.
     VarSamp,
@@ -35,7 +35,7 @@ pub enum AggregateFunction {
     StddevSamp,
 }
 
-/// Each function, its SQL name, whether it is the DISTINCT form, and its definition.
+/// The `bool` marks the DISTINCT form.
 const FUNCTIONS: &[(AggregateFunction, &str, bool, &dyn Definition)] = &[
     (AggregateFunction::Sum, "sum", false, &Sum),
     (AggregateFunction::Count, "count", false, &Count),

@@ -22,7 +22,6 @@ const FUNCTIONS: [AggregateFunction; 5] = [
     AggregateFunction::Avg,
 ];
 
-/// The functions of an argument, per group of the keys.
 fn aggregate(
     table: Arc<dyn TableSource>,
     keys: Vec<Expr>,

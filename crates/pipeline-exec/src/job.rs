@@ -120,7 +120,7 @@ impl<T> Job<T> {
             Box::new(claims)
         });
         if let Some(failure) = failure {
-            by_hand::close(&Native, claims);
+            by_hand::abandon_rest(&Native, claims);
             return Some(Err(failure.into_error()));
         }
         let work = Work {

@@ -72,7 +72,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         if let Some(left) = state.claims.close(env) {
             state.claims.give_up(env, &left.stages);
         }
-        env.change(&state.ledger, |ledger| ledger.close(CloseReason::Failed));
+        env.change(&state.ledger, |ledger| ledger.note_reason(CloseReason::Failed));
     });
     let has_slots = state.claims.is_claimable(env);
     let is_single = is_young && state.is_solo() && state.stated_cost().is_none();
@@ -84,7 +84,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         Err(_) => unreachable!("the gate let in more jobs than the table has places"),
     };
     let job = JobHandle {
-        cost: state.cost(),
+        rank: state.cost(),
         seq: state.seq(),
         index,
     };

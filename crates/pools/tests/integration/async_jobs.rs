@@ -119,7 +119,7 @@ fn a_job_with_one_long_poll_is_still_young() {
             yield_now().await;
         }
     });
-    // Returns the polls of the heavy job between two polls of a job whose first took 10 ms.
+    // The polls of the heavy job between two polls of a job whose first took 10 ms.
     let in_between = || {
         let before = polls.load(Ordering::Relaxed);
         while polls.load(Ordering::Relaxed) < before + 40 {

@@ -37,7 +37,7 @@ fn a_future_that_is_dropped_at_any_moment_leaves_its_computation_whole_or_undone
             spin(n % 50);
             ends.fetch_add(1, Ordering::Relaxed);
         });
-        // The drop comes before the start, during the run, at the end, or after it.
+        // Before the start, during the run, at the end, or after it.
         spin(n * 7 % 3_000);
         drop(task);
     }
@@ -119,7 +119,7 @@ fn five_thousand_blocking_calls_of_which_two_may_run_all_compute() {
     assert!(pools.shutdown(LONG).unwrap().is_clean());
 }
 
-/// Waits `depth` levels deep, with two parts on each.
+/// Two parts on each level.
 fn deep(cx: &CpuCx<'_>, depth: usize) -> usize {
     if depth == 0 {
         return 1;

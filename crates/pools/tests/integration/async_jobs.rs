@@ -327,7 +327,6 @@ fn dropping_the_root_of_a_job_drops_all_that_was_spawned_in_it() {
             let _told = inner;
             pending::<()>().await;
         });
-        // The drop of this handle would end the inner future.
         std::mem::forget(spawned);
         started.send(()).unwrap();
         pending::<()>().await;

@@ -189,7 +189,6 @@ impl Drop for Pass {
         }
         drop(state);
         // Outside the lock: `tell` may own the last handle to the pools, whose end takes this lock.
-        // lock.
         drop(inside);
     }
 }

@@ -89,7 +89,8 @@ pub struct StreamHandle<B: Send + 'static, E: Send + 'static> {
 }
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
-    /// Reads `source` up to `read_ahead_bytes` ahead, on threads of `mixed` that may block.
+    /// Reads `source` up to `read_ahead_bytes` ahead, on threads of `mixed` that may block. In a
+    /// CPU task, and after the pool's end, the only item is that error.
     ///
     /// ```
     /// use pools::Pools;

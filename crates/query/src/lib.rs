@@ -7,8 +7,8 @@
 //!              names, types    explain                         reading        no thread decides
 //! ```
 //!
-//! A module uses those on its own floor and below: [`Session`], [`Query`], [`output`]; tables
-//! ([`source`], [`Catalog`]); a run; a plan; then control ([`Work`], [`Progress`], `run`, `stop`).
+//! A module uses those of its own floor and below. The floors are the face ([`Session`], [`Query`],
+//! [`output`]), tables ([`source`], [`Catalog`]), a run, a plan, and control ([`Work`], `stop`).
 //! `columnar` computes; this crate has no kernels.
 #![forbid(unsafe_code)]
 

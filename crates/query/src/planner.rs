@@ -34,7 +34,7 @@ use expression::{Leaf, plan_expression};
 use group::GroupColumns;
 use position::{Places, parse_error, place};
 
-/// So that the stack below suffices.
+/// Longer queries would overflow the stack below.
 const OPERATORS: usize = 10_000;
 
 /// Bytes of stack for planning: a fixed part, and one for each operator.

@@ -33,7 +33,7 @@ use crate::windows::{Batches, Item};
 const BATCH_BYTES: usize = 256 << 10;
 /// Batches that fit into the bytes that may be read ahead.
 const BATCHES_AHEAD: usize = 4;
-/// A slot that need not be read weighs nothing.
+/// A slot that need not be read weighs nothing, so bytes alone do not bound a batch.
 const BATCH_SLOTS: usize = 64;
 
 /// Every request holds this until it has returned. The mutex only makes calls `Sync`.
@@ -296,7 +296,7 @@ async fn read_async(fetch: SlotFetch, permit: Permit, _until_over: UntilOver) ->
     Ok(())
 }
 
-/// Made when the last request of a query has returned.
+/// Calls for when the last request of a query has returned.
 #[derive(Default)]
 pub(crate) struct OnClose(Vec<Box<dyn FnOnce() + Send>>);
 
@@ -335,7 +335,7 @@ impl Permits {
         }
     }
 
-    /// At most all permits; `None` once they are closed.
+    /// Waits for `requests` permits, at most all; `None` once they are closed.
     async fn get(&self, requests: usize) -> Option<Permit> {
         let requests = u32::try_from(requests.clamp(1, self.max)).unwrap_or(u32::MAX);
         let held = Arc::clone(&self.free).acquire_many_owned(requests).await.ok()?;

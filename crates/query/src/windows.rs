@@ -35,7 +35,7 @@ const SLOTS_PER_WORKER: usize = 8;
 pub(crate) struct Windows<'a> {
     pub(crate) table: String,
     pub(crate) run: &'a Run,
-    /// Unless a single batch has more.
+    /// Bytes of a window, unless a single batch has more.
     pub(crate) bytes_max: usize,
 }
 

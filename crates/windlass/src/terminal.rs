@@ -141,7 +141,7 @@ fn say_behind_echo(text: &str) {
     say(format_args!("{line_end}{text}"));
 }
 
-/// Until the other end of `done` is dropped.
+/// Draws until the other end of `done` is dropped.
 fn show(bar: &ProgressBar, progress: &Progress, done: &Receiver<()>) {
     if done.recv_timeout(BAR_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;
@@ -178,7 +178,6 @@ mod tests {
         (Terminal::without_handler(token), work)
     }
 
-    /// The job has one slot.
     fn run(
         (terminal, work): &(Terminal, Work),
         press: impl Fn(&Mutex<Interrupt>) + Send + Sync + 'static,

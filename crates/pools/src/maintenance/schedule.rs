@@ -154,7 +154,7 @@ impl Schedule {
         self.sleeping -= 1;
     }
 
-    /// No timer is set, or another thread sleeps for it.
+    /// True if no timer is set, or another thread sleeps for it.
     pub(super) fn may_leave(&self) -> bool {
         self.queue.is_empty() && (self.timers.is_empty() || self.sleeping > 0)
     }

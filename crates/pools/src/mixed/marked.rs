@@ -10,6 +10,7 @@ use crate::thread::{Work, as_work};
 /// Counts as inside until its future is dropped, so a shutdown from that destructor is refused.
 pub(super) struct Marked<F> {
     future: Option<Pin<Box<F>>>,
+    /// Dropped after the future.
     _pass: Pass,
 }
 

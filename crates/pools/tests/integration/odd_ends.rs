@@ -335,7 +335,7 @@ impl Drop for AtTheEnd {
     }
 }
 
-/// Every call that does not enter the runtime on this thread; returns their number.
+/// Makes every call that does not enter the runtime on this thread; returns their number.
 fn use_all(pools: &Pools) -> u32 {
     let job = || Job::from_steps("two", vec![step(|_cx| Ok(())), step(|_cx| Ok(()))]);
     assert_eq!(pools.cpu().submit(job()).unwrap().wait().unwrap().slots, 2);

@@ -11,7 +11,7 @@ use super::name::names_match;
 use super::position::{place, start};
 use crate::error::QueryError;
 
-/// Also the name that the query gives the table.
+/// The table, and the name that the query gives it.
 pub(super) struct Columns {
     table: Arc<dyn TableSource>,
     called: String,

@@ -263,7 +263,7 @@ fn negate(condition: Expr, negated: bool) -> Result<Expr, TypeError> {
     }
 }
 
-/// So that the smallest integer can be written.
+/// `-5` becomes one constant, so that the smallest integer can be written.
 fn negative_number(operand: &Sql) -> Option<Expr> {
     match operand {
         Sql::Value(ValueWithSpan {

@@ -19,7 +19,7 @@ use crate::statistics::JobStatistics;
 use crate::work::Work;
 
 const READ_AHEAD_BYTES: usize = 32 << 20;
-/// One part is read ahead by default, another holds running windows.
+/// One part of the memory limit is read ahead by default, another holds running windows.
 const LIMIT_PARTS: usize = 8;
 const REQUESTS: usize = 32;
 

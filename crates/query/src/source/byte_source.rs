@@ -71,7 +71,7 @@ pub struct LocalFile {
     version: Version,
 }
 
-/// These show a change.
+/// Length and last write time, which show a change.
 #[derive(Debug, PartialEq, Eq)]
 struct Version(u64, Option<SystemTime>);
 

@@ -55,7 +55,7 @@ pub struct CsvTable {
 struct Morsel {
     piece: Piece,
     rows: usize,
-    /// From 1, where the piece starts.
+    /// The file's line, from 1, where the piece starts.
     first_line: u64,
 }
 

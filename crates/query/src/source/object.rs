@@ -150,7 +150,7 @@ pub fn open_object(
     open_source(name, Arc::new(object), extension, &opening)
 }
 
-/// Sorted, each as its name in errors and its location.
+/// The sorted data files, each as its name in errors and its location.
 fn folder(
     url: &str,
     store: &Arc<dyn ObjectStore>,

@@ -39,7 +39,7 @@ use super::opening::{OpeningReads, Unstopped};
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
 /// Groups of more than 5 · 10⁸ rows get longer ranges.
 const RANGES_MAX: usize = 4_096;
-/// The footer's count sizes the allocation, so it is bounded.
+/// Rows decoded at once, bounded since the footer's count sizes the allocation.
 const BATCH_ROWS: usize = 1 << 20;
 
 /// A Parquet file or a folder of files with the same columns.

@@ -33,7 +33,7 @@ impl GatedTable {
         })
     }
 
-    /// The slots are held at the gate, and run from then on.
+    /// Blocks until `slots` slots are held at the gate.
     pub(crate) fn wait_for_slots(&self, slots: usize) {
         let gate = self.gate.lock().expect("nobody panics with it");
         drop(self.changed.wait_while(gate, |gate| gate.arrived < slots));

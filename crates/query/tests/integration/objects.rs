@@ -140,7 +140,7 @@ fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
             Fault::Reset,
         ] {
             for at in 0..requests {
-                // An abandoned request may still arrive.
+                // An abandoned request of another query may still arrive.
                 let server = ObjectServer::start(name, bytes.clone());
                 server.plan(at, fault);
                 let outcome = by_url(&server.url(), patient(0), SQL[0], &executor);
@@ -191,7 +191,7 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
     }
 }
 
-/// At the length, the first bytes, or the rest of a footer.
+/// The opening hangs at the length, the first bytes, or the rest of a footer.
 #[test]
 fn a_cancel_or_a_deadline_ends_the_opening_of_a_table_whose_server_hangs() {
     for (name, bytes) in [("t.parquet", parquet()), ("t.csv", csv()), ("t", parquet())] {

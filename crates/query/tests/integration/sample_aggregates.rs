@@ -15,7 +15,7 @@ const ROWS: i64 = 3_000;
 const MORSEL_ROWS: usize = 97;
 const SPREAD: i64 = 201;
 
-/// In units of the type's last digit or, for floats, of quarters.
+/// A row's number counts units of the type's last digit or, for floats, quarters.
 struct Column {
     data_type: DataType,
     value: fn(i128) -> i128,

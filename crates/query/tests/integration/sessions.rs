@@ -31,7 +31,7 @@ fn open_table() -> Arc<GatedTable> {
     table
 }
 
-/// Until the sender sends or is dropped.
+/// A job holds the worker until the sender sends or is dropped.
 fn held_executor(capacity: usize) -> (PipelineExecutor, mpsc::Sender<()>, JobTicket) {
     let executor = PipelineExecutor::builder().threads(1).queue_capacity(capacity);
     let executor = executor.build().expect("a thread starts");

@@ -114,7 +114,7 @@ async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64
 struct Remote {
     address: SocketAddr,
     size: u64,
-    /// If not the caller's.
+    /// Runtime of the requests, if not the caller's.
     io: Option<Handle>,
     times: Arc<Mutex<Vec<Duration>>>,
 }

@@ -1,6 +1,6 @@
 //! The queries that engines are asked.
 
-/// Over 150,000 rows; also in `benches/queries.md`.
+/// The short query of `benches/queries.md`, over 150,000 rows.
 pub(crate) const SHORT: &str =
     "select count(*) from customer where c_acctbal > 5000 and c_mktsegment = 'BUILDING'";
 

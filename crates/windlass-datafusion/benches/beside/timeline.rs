@@ -35,7 +35,7 @@ struct Panel {
     name: &'static str,
     start: Instant,
     pieces: Vec<Piece>,
-    /// When each was due and answered.
+    /// When each short query was due and answered.
     shorts: Vec<(Instant, Instant)>,
 }
 
@@ -110,7 +110,7 @@ impl Panel {
         (after - before) * 1e3
     }
 
-    /// As (query, began, ended), with close ones of a query merged.
+    /// Returns pieces as (query, began, ended); close ones of a query are merged.
     fn lanes(&self) -> Vec<Vec<(usize, f64, f64)>> {
         let mut threads = Vec::new();
         let mut lanes: Vec<Vec<(usize, f64, f64)>> = Vec::new();

@@ -19,7 +19,7 @@ const EXHAUSTED: &str = "resources exhausted";
 
 type End = Result<Vec<String>, String>;
 
-/// Whether the order of its rows is undefined.
+/// A statement, and whether the order of its rows is undefined.
 struct Statement {
     sql: String,
     unordered: bool,
@@ -62,7 +62,7 @@ async fn end(session: &SessionContext, statement: &Statement) -> End {
     Ok(rows)
 }
 
-/// Without its random parts.
+/// The error's text without its random parts.
 fn text(error: DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => EXHAUSTED.to_owned(),
@@ -73,7 +73,7 @@ fn text(error: DataFusionError) -> String {
     }
 }
 
-/// Its rows report durations, which vary.
+/// Rows that report durations vary.
 fn is_about_time(sql: &str) -> bool {
     let mut words = sql.split_whitespace();
     let first = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_uppercase());

@@ -83,7 +83,7 @@ impl Counts {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Once it stays the same for a while.
+    /// Returns the count once it stays the same for a while.
     pub(crate) fn settled_batches(&self) -> usize {
         let mut seen = self.batches();
         loop {

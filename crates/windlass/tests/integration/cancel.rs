@@ -19,7 +19,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// False at its end.
+    /// Returns false at the terminal's end.
     fn read(&mut self) -> bool {
         let mut bytes = [0; 4_096];
         // After the last holder of the terminal has closed it, Linux says EIO.

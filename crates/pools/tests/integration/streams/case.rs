@@ -29,7 +29,7 @@ pub(crate) enum When {
     Pending(usize),
     InCut(usize),
     InSlice(usize),
-    /// From outside.
+    /// From outside, while its first slice runs.
     BesideSlice(usize),
     InFold(usize),
 }

@@ -34,7 +34,7 @@ pub(crate) enum ColumnBuilder {
 
 const TEXT_BYTES: usize = 8;
 
-/// Also for NULLs.
+/// Bytes that a builder allocates up front, for NULLs too.
 pub(crate) fn bytes_ahead(rule: &ColumnRule, rows: usize) -> usize {
     let value = match &rule.data_type {
         DataType::Boolean => 1,

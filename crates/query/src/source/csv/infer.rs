@@ -27,9 +27,9 @@ pub(crate) struct ColumnFacts {
     long_integers: bool,
     digits_max: u32,
     scale_max: u32,
-    /// By a value that is not empty.
+    /// A quoted value was not empty.
     quoted: bool,
-    /// By a value that is not NULL.
+    /// An unquoted value was not NULL.
     bare: bool,
 }
 

@@ -25,7 +25,7 @@ const RECORD_BYTES_MAX: usize = 64 << 20;
 /// A line of separators would have one column per byte.
 const COLUMNS_MAX: usize = 100_000;
 
-/// Whole records.
+/// A range of whole records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) offset: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Header {
     pub(crate) delimiter: u8,
     /// Empty for an empty file.
     pub(crate) names: Vec<String>,
-    /// From 1, where the first piece starts.
+    /// The file's line, from 1, where the first piece starts.
     pub(crate) first_line: u64,
 }
 
@@ -252,7 +252,7 @@ impl Blocks {
         Ok(Some((piece, Bytes::from(bytes))))
     }
 
-    /// Whole whatever follows.
+    /// Bytes that are whole records, whatever follows.
     fn whole_records(&self, delimiter: u8) -> Result<usize, ReadError> {
         let bytes = &self.buffer[..];
         if memchr::memchr(b'"', bytes).is_none() {

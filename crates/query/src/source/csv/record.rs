@@ -34,7 +34,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Each doubled quote made one.
+    /// Makes each doubled quote one.
     pub(crate) fn content(&self) -> Cow<'a, [u8]> {
         if !self.doubled {
             return Cow::Borrowed(self.raw);

@@ -9,23 +9,23 @@ use super::record::Field;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Bare.
+    /// Bare nothing or spaces.
     Empty,
     QuotedEmpty,
     /// Bare `NA`, `N/A`, `NULL`, `null` or `\N`.
     Missing,
     Boolean,
-    /// With an optional minus sign.
+    /// Digits with an optional minus sign.
     Integer {
         digits: u32,
     },
     Decimal {
-        /// Before the point.
+        /// Digits before the point.
         digits: u32,
-        /// After it.
+        /// Digits after it.
         scale: u32,
     },
-    /// With an exponent.
+    /// A number with an exponent.
     Float,
     /// `NaN`, `inf`, `-inf` and other spellings: numbers among numbers, else words.
     NotFinite,
@@ -65,7 +65,7 @@ pub(crate) fn is_missing(bytes: &[u8]) -> bool {
     matches!(bytes, b"NA" | b"N/A" | b"NULL" | b"null" | b"\\N")
 }
 
-/// In lower or upper case or capitalised.
+/// `true` or `false`, in lower or upper case or capitalised.
 pub(crate) fn boolean(bytes: &[u8]) -> Option<bool> {
     match bytes {
         b"true" | b"True" | b"TRUE" => Some(true),
@@ -133,7 +133,7 @@ pub(crate) fn timestamp(bytes: &[u8]) -> Option<i64> {
     local.checked_sub(offset_seconds.unwrap_or(0) * 1_000_000)
 }
 
-/// They certainly fit a double.
+/// Digits before the point that certainly fit a double.
 const FLOAT_DIGITS_MAX: u32 = f64::MAX_10_EXP as u32;
 
 fn number(bytes: &[u8]) -> Shape {
@@ -247,7 +247,7 @@ fn time_of_day(bytes: &[u8]) -> Option<NaiveTime> {
     NaiveTime::from_hms_micro_opt(hour, minute, second, micros)
 }
 
-/// As seconds east of UTC, off `Z`, `+HH:MM`, `+HHMM` or `+HH`.
+/// Splits `Z`, `+HH:MM`, `+HHMM` or `+HH` off a time, as seconds east of UTC.
 fn split_offset(bytes: &[u8]) -> Option<(&[u8], Option<i64>)> {
     if let Some(time) = bytes.strip_suffix(b"Z") {
         return Some((time, Some(0)));

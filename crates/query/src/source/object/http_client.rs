@@ -106,7 +106,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Not if the server does not speak HTTP.
+    /// Whether the same request may succeed later: not if the server does not speak HTTP.
     pub(super) fn may_pass(&self) -> bool {
         self.may_pass
     }

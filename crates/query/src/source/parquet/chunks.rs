@@ -13,7 +13,7 @@ use bytes::Bytes;
 use bytes::buf::{Buf, Reader};
 use columnar::Fetched;
 
-/// Ascending and disjoint. Ranges beyond `len` bytes mean a damaged file.
+/// The ranges are ascending and disjoint. Ranges beyond `len` bytes mean a damaged file.
 pub(super) fn ranges(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
@@ -130,7 +130,7 @@ pub(super) fn bytes_to_read(
     bytes
 }
 
-/// Without a copy.
+/// Fetched bytes for the decoder, without a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
     file_bytes: u64,

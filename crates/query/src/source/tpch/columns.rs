@@ -9,7 +9,7 @@ use tpchgen::dates::TPCHDate;
 use tpchgen::decimal::TPCHDecimal;
 use tpchgen::generators::{Customer, LineItem, Order};
 
-/// Never with NULLs.
+/// A column without NULLs.
 #[derive(Debug)]
 pub(super) struct Column {
     name: &'static str,

@@ -217,7 +217,7 @@ fn files_without_rows_or_columns_are_tables() {
     assert_eq!((types.len(), rows.len()), (0, 0));
 }
 
-/// The footer claims these.
+/// The footer claims `rows` and `values`.
 fn write_with_claims(path: &Path, rows: i64, values: i64) {
     let mut bytes = std::fs::read(path).unwrap();
     let metadata = ParquetMetaDataReader::new()

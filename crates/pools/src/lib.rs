@@ -3,29 +3,12 @@
 //!
 //! Mixed work hands computation to the CPU pool and awaits it. A CPU task that waited for mixed
 //! work would hold its worker, so a call into the mixed pool from a CPU worker returns
-//! [`WrongPool`]. [`CpuCx`], the context of CPU tasks, has no way to block.
+//! [`WrongPool`], and [`CpuCx`], the context of CPU tasks, has no way to block. A task waits for
+//! its own parts by running them: [`CpuCx::map`], [`CpuCx::join`], [`CpuCx::run_job`]. Futures that
+//! compute much, such as a query engine's streams, run as turns of a job: [`CpuPool::open`].
 //!
-//! A CPU task that waits for its own parts runs them, and nothing else: [`CpuCx::map`],
-//! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much, such as a query engine's
-//! streams, run as turns of a job: [`CpuPool::open`].
-//!
-//! # What a foreign handle can still do
-//!
-//! The checks cover calls of this crate. A CPU task that captured a `tokio::runtime::Handle` can
-//! block on it, and take its worker out of the pool. So do not carry the handle of
-//! [`MixedPool::tokio_handle`] into CPU tasks.
-//!
-//! # What is where
-//!
-//! | module | is |
-//! |---|---|
-//! | `pools`, `builder`, `inner`, `shutdown` | the three together |
-//! | `cpu` | computing: tasks, their context |
-//! | `mixed` | async tasks and blocking calls |
-//! | `maintenance` | housekeeping, at once and at intervals; wake-ups at set times |
-//! | [`stream`] | batches from sources that may block, read ahead within a bound; their slices computed |
-//! | `gate` | counts the work inside the mixed pool, and rejects work once closed |
-//! | `thread` | which pool the running thread belongs to |
+//! The checks cover calls of this crate: a CPU task that captured a `tokio::runtime::Handle` can
+//! still block on it. So do not carry the handle of [`MixedPool::tokio_handle`] into CPU tasks.
 #![forbid(unsafe_code)]
 
 mod builder;

@@ -100,7 +100,6 @@ impl From<FormatArgument> for OutputFormat {
     }
 }
 
-/// Runs the command and says on stderr what went wrong.
 pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     let began = Instant::now();
     let failed = |error: &dyn std::fmt::Display, code: u8| {
@@ -148,7 +147,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     }
 }
 
-/// The text of the whole result. `--explain` and `--stats` write to stderr before it returns.
+/// `--explain` and `--stats` write to stderr before it returns.
 fn answer(
     arguments: &QueryArguments,
     mut session: Session,
@@ -177,7 +176,7 @@ fn answer(
     render(&report.rows, arguments.format.into())
 }
 
-/// Writes to stdout. A reader that closes it early (`| head`) is no error.
+/// A reader that closes stdout early (`| head`) is no error.
 fn write(text: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {

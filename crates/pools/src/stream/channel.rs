@@ -1,7 +1,6 @@
 //! The bounded channel between a reader and a consumer: ready batches, room, and the end.
 //!
-//! Each method is one critical section and returns its caller's next action. Wakers and user code
-//! are run and dropped outside the lock.
+//! Each method is one critical section and returns its caller's next action.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -50,7 +49,7 @@ enum End<E> {
 
 pub(super) enum Admitted<B, E> {
     Read(Source<B, E>),
-    /// Return: the source is parked, and the release that makes room starts a reader.
+    /// The source is parked, and the release that makes room starts a reader.
     Park,
     Stop(Source<B, E>),
 }
@@ -58,9 +57,9 @@ pub(super) enum Admitted<B, E> {
 pub(super) enum Stop<E> {
     /// The consumer needs no more.
     Consumer,
-    /// The consumer gets this error in place of batches, unless it has had everything.
+    /// The consumer gets this error, unless it has had everything.
     Refused(StreamError<E>),
-    /// Reading has failed. The consumer gets the ready batches, then this error.
+    /// The consumer gets the ready batches, then this error.
     Failed(StreamError<E>),
 }
 
@@ -130,7 +129,6 @@ impl<B, E> Channel<B, E> {
         Poll::Pending
     }
 
-    /// Makes the calls of `on_close` after the source was closed. `error` is the reason, if any.
     pub(super) fn finish(&self, mut error: Option<StreamError<E>>) {
         loop {
             let mut state = self.lock();
@@ -169,7 +167,7 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// Takes a batch. Its bytes count until they are [released](Self::release).
+    /// The batch's bytes count until they are [released](Self::release).
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Counted<B>, StreamError<E>>>> {
         let mut state = self.lock();
         if let Some(batch) = state.ready.pop_front() {
@@ -186,7 +184,7 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// Releases `bytes`. Returns the parked source, for a new reader, if there is room again.
+    /// Returns the parked source, for a new reader, if there is room again.
     #[must_use = "a source that is returned has to be read"]
     pub(super) fn release(&self, bytes: usize) -> Option<Source<B, E>> {
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! What the planner makes of a query, and how it refuses what it does not know: by name and place.
+//! What the planner makes of a query, and what it refuses by name and place.
 
 use std::sync::Arc;
 

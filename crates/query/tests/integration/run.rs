@@ -8,7 +8,6 @@ use columnar::TableSource;
 use query::pipeline_exec::PipelineExecutor;
 use query::{Catalog, Query, QueryError, QueryPlanner, QueryResult, Session, Work};
 
-/// A value of a result or of a reference table.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
     Null,
@@ -98,7 +97,6 @@ fn cell(array: &ArrayRef, row: usize) -> Cell {
     }
 }
 
-/// Asserts that two results have the same types, names, NULLs and float bits.
 pub(crate) fn assert_same_bits(a: &QueryResult, b: &QueryResult, what: &str) {
     assert_eq!(a.schema, b.schema, "{what}: schema");
     let concat = |result: &QueryResult| {

@@ -8,8 +8,7 @@ use pools::JobOptions;
 use crate::engine::{Engine, Ours, block_on_many_threads};
 use crate::source::{BATCH_ROWS, Numbers, eventually};
 
-/// Number of batches made beyond those taken: two in the channel, one in the operator that resizes
-/// them.
+/// Batches beyond those taken: two in the channel, one in the operator that resizes them.
 const AHEAD_MAX: usize = 3;
 
 fn session(ours: &Ours, numbers: &Numbers) -> SessionContext {

@@ -15,7 +15,6 @@ fn cities() -> Folder {
     folder
 }
 
-/// Runs a query over a table of cities that must fail.
 fn assert_sql_error(sql: &str, parts: &[&str]) {
     cities()
         .query(["--table", "cities=cities.csv", sql])
@@ -180,7 +179,6 @@ fn no_part_of_a_result_is_written_before_an_error() {
         content.push_str(&format!("{n}\n"));
     }
     folder.write("t.csv", content);
-    // Only the last row divides by zero.
     folder
         .query(["--table", "t=t.csv", "--format", "csv", "select 1 / n from t"])
         .assert_error(1, &["division by zero"]);

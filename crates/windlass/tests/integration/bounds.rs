@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use crate::program::{Folder, Outcome};
 
-/// More groups than a small quota has room for, as a Parquet and as a CSV file.
+/// More groups than a small quota has room for.
 fn names() -> Folder {
     let folder = Folder::new();
     let name = |id: i64| format!("a name that is long enough, number {id}");

@@ -21,13 +21,12 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// Number of rows of a batch, as in DataFusion.
+/// As in DataFusion.
 const BATCH_ROWS: usize = 8_192;
 
-/// Number of parts of a table in memory.
 const PARTITIONS: usize = 8;
 
-/// Number of rows of a row group; the larger tables have several.
+/// The larger tables have several row groups.
 const ROW_GROUP_ROWS: usize = 65_536;
 
 #[derive(Debug)]

@@ -129,6 +129,7 @@ impl<B, E> Channel<B, E> {
         Poll::Pending
     }
 
+    /// Makes the calls of `on_close` after the source was closed. `error` is the reason, if any.
     pub(super) fn finish(&self, mut error: Option<StreamError<E>>) {
         loop {
             let mut state = self.lock();
@@ -167,7 +168,7 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// The batch's bytes count until they are [released](Self::release).
+    /// Takes a batch. Its bytes count until they are [released](Self::release).
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Counted<B>, StreamError<E>>>> {
         let mut state = self.lock();
         if let Some(batch) = state.ready.pop_front() {

@@ -197,7 +197,6 @@ impl Seen {
         });
     }
 
-    /// Closes of the source, and calls of `on_close`.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (
             self.closes.load(Ordering::Relaxed),

@@ -89,7 +89,6 @@ fn assert_published(q1: &QueryResult, q6: &QueryResult, what: &str) {
     assert_eq!(rows(q6), [[decimal(Q6_ANSWER)]], "Q6 from {what}");
 }
 
-/// A batch per morsel.
 fn write_parquet(table: &TpchTable, folder: &Path) {
     let schema = Arc::new(table.schema().project(&COLUMNS).expect("columns of the table"));
     let middle = table.morsels() / 2;

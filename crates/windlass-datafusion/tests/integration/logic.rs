@@ -62,7 +62,6 @@ async fn end(session: &SessionContext, statement: &Statement) -> End {
     Ok(rows)
 }
 
-/// The error's text without its random parts.
 fn text(error: DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => EXHAUSTED.to_owned(),

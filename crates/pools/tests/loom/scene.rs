@@ -222,7 +222,6 @@ pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()
     }
 }
 
-/// A lost wake leaves the thread parked.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unparks(Thread);
 

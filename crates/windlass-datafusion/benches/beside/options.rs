@@ -38,7 +38,7 @@ pub(crate) struct Options {
     /// `--threads` of the clients' runtime, on which plain DataFusion computes.
     pub(crate) threads: usize,
     pub(crate) rounds: usize,
-    /// `--out FILE` of the picture.
+    /// `--out FILE`.
     pub(crate) out: Option<PathBuf>,
 }
 

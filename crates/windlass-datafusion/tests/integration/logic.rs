@@ -72,7 +72,6 @@ fn text(error: DataFusionError) -> String {
     }
 }
 
-/// Rows that report durations vary.
 fn is_about_time(sql: &str) -> bool {
     let mut words = sql.split_whitespace();
     let first = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_uppercase());

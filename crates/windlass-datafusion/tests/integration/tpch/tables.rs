@@ -21,7 +21,6 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// As in DataFusion.
 const BATCH_ROWS: usize = 8_192;
 
 const PARTITIONS: usize = 8;

@@ -20,7 +20,6 @@ struct State {
     aborting: bool,
     next: u64,
     inside: HashMap<u64, Inside>,
-    /// By [`Stage`].
     now: [usize; 3],
     counts: GateCounts,
 }

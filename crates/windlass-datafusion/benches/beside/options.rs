@@ -38,7 +38,6 @@ pub(crate) struct Options {
     /// `--threads` of the clients' runtime, on which plain DataFusion computes.
     pub(crate) threads: usize,
     pub(crate) rounds: usize,
-    /// `--out FILE`.
     pub(crate) out: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A task's future is its job's ticket. A dropped future's task runs whole or not at all, and its
 //! captures are dropped once: `crates/pipeline-exec/tests/loom/hand_over.rs` models this race and
-//! those with a shutdown and a nested wait. `native/room.rs` there proves the wait for room.
+//! those with a shutdown and a nested wait. That crate's `native/room.rs` proves the wait for room.
 
 mod async_job;
 mod async_task;

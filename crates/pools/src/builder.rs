@@ -55,7 +55,7 @@ pub struct PoolsBuilder {
 
 impl Pools {
     /// Returns the pools that a process shares, with the defaults; they are never dropped. If
-    /// `WINDLASS_WORKERS` is not a number of workers, CPU tasks return
+    /// `WINDLASS_WORKERS` is invalid, CPU tasks return
     /// [`CpuError::Unavailable`](crate::CpuError::Unavailable).
     #[must_use]
     pub fn global() -> &'static Self {
@@ -114,8 +114,7 @@ impl PoolsBuilder {
         self
     }
 
-    /// Number of CPU workers. Default: `WINDLASS_WORKERS`, or one per core that the process may
-    /// use.
+    /// Number of CPU workers. Default: `WINDLASS_WORKERS`, or one per core.
     pub fn cpu_threads(mut self, threads: usize) -> Self {
         self.cpu_threads = Some(threads);
         self
@@ -128,8 +127,8 @@ impl PoolsBuilder {
         self
     }
 
-    /// Niceness of CPU workers, 0 (default) to 19; Linux only. With a greater one, a thread that
-    /// wakes for I/O gets a core sooner.
+    /// Niceness of CPU workers, 0 (default) to 19, so that a thread that wakes for I/O gets a core
+    /// sooner. Linux only.
     pub fn cpu_nice(mut self, nice: u8) -> Self {
         self.cpu_nice = nice;
         self
@@ -147,8 +146,8 @@ impl PoolsBuilder {
         self
     }
 
-    /// Runs CPU work on `executor`, beside its other jobs, instead of on own workers. The executor
-    /// ends with the pools. The other CPU settings do not apply.
+    /// Runs CPU work on `executor`, beside its other jobs. The executor ends with the pools. The
+    /// other CPU settings do not apply.
     pub fn cpu_executor(mut self, executor: PipelineExecutor) -> Self {
         self.cpu_executor = Some(executor);
         self
@@ -167,8 +166,8 @@ impl PoolsBuilder {
         self
     }
 
-    /// Runs mixed work on this runtime, of either flavour, instead of an own one; it outlives the
-    /// pools. Tasks on a current-thread runtime run only while a thread blocks on it.
+    /// Runs mixed work on this runtime, which outlives the pools. Tasks on a current-thread runtime
+    /// run only while a thread blocks on it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self

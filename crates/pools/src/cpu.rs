@@ -1,10 +1,8 @@
 //! The CPU pool: pure computation, on the pipeline executor's workers.
 //!
-//! A task's future is its job's ticket. The hand-over races with the end of the job, a dropped
-//! future, a shutdown and a nested wait: `crates/pipeline-exec/tests/loom/hand_over.rs` models
-//! them, and the simulator's scenario `jobs` runs them under all oracles. `native/room.rs` of
-//! `pipeline-exec` proves the wait for room. A dropped future's task runs whole or not at all, and
-//! its captures are dropped once.
+//! A task's future is its job's ticket. A dropped future's task runs whole or not at all, and its
+//! captures are dropped once: `crates/pipeline-exec/tests/loom/hand_over.rs` models this race and
+//! those with a shutdown and a nested wait. That crate's `native/room.rs` proves the wait for room.
 
 mod async_job;
 mod async_task;
@@ -65,9 +63,9 @@ impl CpuPool {
         }
     }
 
-    /// Opens a job for async work: futures that compute much and await in between. They are polled
-    /// inside the caller's tokio runtime, or else the mixed pool's. If the pool does not admit the
-    /// job, each spawned future is returned as [`TaskError::NotRun`].
+    /// Opens a job for async work, whose futures are polled inside the caller's tokio runtime, or
+    /// else the mixed pool's. If the pool does not admit the job, each spawned future is returned
+    /// as [`TaskError::NotRun`].
     pub fn open(&self, options: JobOptions) -> AsyncJob {
         AsyncJob::open(&self.inner, options)
     }

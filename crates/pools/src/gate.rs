@@ -20,7 +20,6 @@ struct State {
     aborting: bool,
     next: u64,
     inside: HashMap<u64, Inside>,
-    /// Number of pieces of work inside, by stage.
     now: [usize; 3],
     counts: GateCounts,
 }

@@ -2,13 +2,13 @@
 //! # One direction
 //!
 //! Mixed work hands computation to the CPU pool and awaits it. A CPU task that waited for mixed
-//! work would hold its worker, so a call into the mixed pool from a CPU worker returns
-//! [`WrongPool`], and [`CpuCx`], the context of CPU tasks, has no way to block. A task waits for
-//! its own parts by running them: [`CpuCx::map`], [`CpuCx::join`], [`CpuCx::run_job`]. Futures that
-//! compute much, such as a query engine's streams, run as turns of a job: [`CpuPool::open`].
+//! work would hold its worker, so that call returns [`WrongPool`], and [`CpuCx`], the context of
+//! CPU tasks, has no way to block. A task runs its own parts while it waits: [`CpuCx::map`],
+//! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much run as turns of a job:
+//! [`CpuPool::open`].
 //!
-//! The checks cover calls of this crate: a CPU task that captured a `tokio::runtime::Handle` can
-//! still block on it. So do not carry the handle of [`MixedPool::tokio_handle`] into CPU tasks.
+//! A CPU task can still block on a `tokio::runtime::Handle` that it captured. So do not carry the
+//! handle of [`MixedPool::tokio_handle`] into CPU tasks.
 #![forbid(unsafe_code)]
 
 mod builder;

@@ -93,9 +93,8 @@ impl Pools {
     }
 
     /// Ends the pools in order, and blocks for about `timeout` at most. The mixed pool closes and
-    /// is waited for first, since its tasks may still compute. Then CPU work is drained, remaining
-    /// mixed tasks are aborted, and remaining CPU tasks are cancelled and left behind. Maintenance
-    /// ends last. Later calls return an error.
+    /// is waited for first, since its tasks may still compute. Then CPU work is drained, and what
+    /// remains is aborted or left behind. Later calls return an error.
     ///
     /// ```
     /// use std::time::Duration;

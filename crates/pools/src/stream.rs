@@ -5,8 +5,8 @@
 //!                                                                   └──► for_each_slice: slices on the CPU pool
 //! ```
 //!
-//! The reader reads ahead up to a bound. Then the source is parked in the stream, and holds neither
-//! a thread nor a task until the consumer makes room.
+//! The reader reads ahead up to a bound. Then the source is parked, and holds neither a thread nor
+//! a task until the consumer makes room.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -44,10 +44,10 @@
 //! # How it ends
 //!
 //! A stream ends by its source's end, by an error (the last item), or by
-//! [`close`](BatchStream::close) or a drop. Then the source is closed once, on the mixed pool, and
-//! each [`on_close`](BatchStream::on_close) call is made once: before a consumer gets the end or
-//! the source's error, or, after a close or a shutdown, when the source returns from a blocking
-//! call. `crates/pools/src/stream/README.md` has the protocol and its proof.
+//! [`close`](BatchStream::close) or a drop. Then the source is closed, and each
+//! [`on_close`](BatchStream::on_close) call is made, once and on the mixed pool: before a consumer
+//! gets the end or the source's error, or when the source returns from a blocking call.
+//! `crates/pools/src/stream/README.md` has the protocol and its proof.
 
 mod channel;
 mod error;
@@ -76,8 +76,8 @@ use host::Host;
 use reader::Shared;
 use source::Source;
 
-/// Batches of a source that is read ahead of its consumer. `stream.next()` is awaited, a `for` loop
-/// blocks. The first error is the last item. Dropping the stream closes it.
+/// Batches of a source that is read ahead of its consumer. The first error is the last item.
+/// Dropping the stream closes it.
 #[must_use = "dropping it closes it"]
 pub struct BatchStream<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
@@ -301,7 +301,6 @@ impl<B: Send + 'static, E: Send + 'static> StreamHandle<B, E> {
     }
 }
 
-/// Blocks for each batch.
 impl<B: Send + 'static, E: Send + 'static> Iterator for BatchStream<B, E> {
     type Item = Result<B, StreamError<E>>;
 

@@ -7,9 +7,9 @@
 //!              names, types    explain                         reading        no thread decides
 //! ```
 //!
-//! A module uses those of its own floor and below. The floors are the face ([`Session`], [`Query`],
-//! [`output`]), tables ([`source`], [`Catalog`]), a run, a plan, and control ([`Work`], `stop`).
-//! `columnar` computes; this crate has no kernels.
+//! Modules import down these floors: the face ([`Session`], [`Query`], [`output`]), tables
+//! ([`source`], [`Catalog`]), a run, a plan, control ([`Work`], [`Progress`]). `columnar` computes;
+//! this crate has no kernels.
 #![forbid(unsafe_code)]
 
 mod catalog;

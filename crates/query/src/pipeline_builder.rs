@@ -78,7 +78,6 @@ impl PipelineBuilder {
         self.output(job.cost(self.stage.cost()), deadline)
     }
 
-    /// The stages after the scan.
     pub(crate) fn last_job(&self, deadline: Option<Duration>) -> Job<QueryResult> {
         self.output(Job::builder(self.table.clone()), deadline)
     }

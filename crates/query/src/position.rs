@@ -26,7 +26,6 @@ impl Position {
     /// assert_eq!(Position { line: 3, column: 1 }.mark("select 1"), None);
     /// ```
     pub fn mark(&self, sql: &str) -> Option<String> {
-        /// Characters on either side.
         const NEAR: usize = 80;
         let line: Vec<char> = sql
             .lines()

@@ -6,12 +6,11 @@
 //!               └──► tasks and blocking calls of the mixed pool ──────────┘ awaited in order
 //! ```
 //!
-//! The stream carries begun reading and weighs what it will bring, so its bound in bytes covers
-//! requests under way as well. Permits return in any order, so requests stay under way behind a
-//! late answer.
+//! The stream weighs what begun reading will bring, so its bound in bytes covers requests under way
+//! as well. Permits return in any order, so requests stay under way behind a late answer.
 //!
-//! A slot that cannot be read is the last one: no later slot begins, and those begun are dropped.
-//! Closing aborts requests under way; the answer of a call that blocks a thread is ignored.
+//! A slot that cannot be read is the last one. Closing aborts requests under way; the answer of a
+//! call that blocks a thread is ignored.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -56,7 +56,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`QueryError::DuplicateTable`] when the name is taken, whatever its case.
+    /// [`QueryError::DuplicateTable`] when the name is taken.
     pub fn register(&mut self, table: Arc<dyn TableSource>) -> Result<(), QueryError> {
         self.tables.register(table)
     }

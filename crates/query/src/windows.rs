@@ -7,10 +7,9 @@
 //! ```
 //!
 //! A job's slots must not wait, and a stage needs their number at its start. So the batches that
-//! have arrived become a window, and the next window gathers meanwhile. Two jobs run at a time, so
+//! have arrived become a window, and the next one gathers meanwhile. Two jobs run at a time, so
 //! idle workers find slots while the first ends; more if they have fewer slots than workers.
-//! Windows after the first are [`Class::Batch`], so that a long query does not pass new short ones
-//! again and again.
+//! Windows after the first are [`Class::Batch`], so that a long query does not pass new short ones.
 //!
 //! A query fails with its first failure in the order of the input, which closes the stream and
 //! cancels later windows.

@@ -87,8 +87,8 @@ impl Work {
     ///
     /// # Errors
     ///
-    /// The job's failure, [`QueryError::Cancelled`], [`QueryError::DeadlineExceeded`], or
-    /// [`QueryError::Unavailable`] where blocking is not allowed: in async code and in CPU tasks.
+    /// The job's failure, or why it stopped; [`QueryError::Unavailable`] in async code and in CPU
+    /// tasks.
     pub fn run<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
         self.block_on(async {
             let run = self.begin(format!("running {}", job.table_name))?;

@@ -9,10 +9,11 @@
 //! ```
 //!
 //! `datafusion-common-runtime` passes every future that it spawns to the process's tracer, on the
-//! spawning thread. Outside a job the future is returned unchanged.
+//! spawning thread. Outside a job the future is returned unchanged. Blocking closures are left
+//! alone.
 //!
 //! Aborting tokio's task drops the proxy, which cancels the job's task. A panic of the future
-//! resumes in the proxy. Blocking closures are left alone.
+//! resumes in the proxy.
 
 mod proxy;
 #[cfg(feature = "plan")]
@@ -93,7 +94,7 @@ fn around() -> Option<&'static dyn JoinSetTracer> {
     AROUND.get()?.as_deref()
 }
 
-/// Why the hook could not be set. DataFusion has one per process, and it cannot be unset.
+/// Why the hook could not be set. DataFusion has one per process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookTaken {

@@ -62,7 +62,6 @@ fn a_tracer_inside_sees_every_future_and_is_polled_by_the_job() {
     let counted = [&tracer.futures, &tracer.blocks, &tracer.polls_in_a_job];
     assert_eq!(counted.map(|count| count.load(Ordering::Relaxed)), [2, 1, 1]);
 
-    // Other parts of the program may use the hook, but not wrap a second tracer.
     Windlass::install(pools()).expect("the hook is ours");
     let taken = Windlass::install_around(pools(), tracer).expect_err("it is around one tracer");
     let HookTaken::ByWindlass { at } = taken else {

@@ -36,7 +36,6 @@ pub(crate) struct Terminal {
 
 struct Interrupt {
     requested: bool,
-    /// Cancels all work of the program.
     token: CancellationToken,
     bar: Option<ProgressBar>,
 }
@@ -103,7 +102,6 @@ impl Terminal {
 enum Reaction {
     /// The program goes on until the work has ended.
     Cancelled,
-    /// The program ends now.
     End,
 }
 

@@ -18,8 +18,8 @@ use crate::moment::{after, nanos};
 /// A job for async work. Clones share the job; it ends when all are dropped and all futures have
 /// ended.
 ///
-/// CPU workers poll the futures [spawned](Self::spawn) into it in turns. All of them share the
-/// job's class, deadline, limit of workers and share of time.
+/// CPU workers poll the futures [spawned](Self::spawn) into it, which share the job's class,
+/// deadline, limit of workers and share of time.
 ///
 /// A poll should end within about a millisecond, because young jobs wait for it. A future that
 /// computes longer calls `tokio::task::yield_now().await` in between, unless its streams use

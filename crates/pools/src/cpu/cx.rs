@@ -7,9 +7,9 @@ use pipeline_exec::{Job, JobError, JobReport, StepCx};
 
 use super::state::Stop;
 
-/// The context of a CPU task. It has no way to block or to reach another pool. A wait for parts of
-/// its own work runs those parts and no other job's, so one worker cannot deadlock, and a lock held
-/// meanwhile meets no other task's code.
+/// The context of a CPU task, without a way to block or to reach another pool. A wait for parts of
+/// its own work runs no other job's parts, so one worker cannot deadlock, and a lock held meanwhile
+/// meets no other task's code.
 pub struct CpuCx<'a> {
     step: &'a StepCx<'a>,
     stop: Arc<Stop>,

@@ -57,7 +57,6 @@ pub(super) struct Polled<T> {
     spawned: Instant,
 }
 
-/// A future that pauses for want of budget wakes itself on the thread that polls it.
 struct TurnWaker {
     task: Waker,
     polled_by: AtomicUsize,
@@ -185,7 +184,6 @@ impl<T: Send> Task for Polled<T> {
 }
 
 impl<T> Drop for Polled<T> {
-    /// Stores the outcome of a task that gets no further turn.
     fn drop(&mut self) {
         if self.future.is_none() {
             return;

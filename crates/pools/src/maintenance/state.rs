@@ -162,7 +162,6 @@ fn caught(call: impl FnOnce()) -> Option<Box<dyn Any + Send>> {
     as_work(Work::Maintenance, || catch_unwind(AssertUnwindSafe(call)).err())
 }
 
-/// A panic's payload is leaked, because its drop might panic too.
 fn quietly(call: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
         std::mem::forget(payload);

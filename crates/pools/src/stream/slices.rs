@@ -1,7 +1,7 @@
 //! Batches cut into slices, which run on the CPU pool while the next batches are read.
 //!
 //! A batch is a CPU task, which cuts; its slices are parts of the task. The consumer awaits tasks
-//! in order, and a batch's bytes count until then, so results cannot pile up behind a slow batch.
+//! in order, and a batch's bytes count until then.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};

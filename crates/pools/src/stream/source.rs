@@ -70,7 +70,7 @@ pub trait BatchSource: Send + 'static {
 }
 
 /// A source that is awaited: an object store, a socket. A closure that returns futures of batches
-/// is one. A close of the stream drops the awaited future.
+/// is one. A close of the stream drops the future.
 pub trait AsyncBatchSource: Send + 'static {
     /// Type of a batch.
     type Batch: Weigh + Send + 'static;

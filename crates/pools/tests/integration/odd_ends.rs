@@ -318,7 +318,6 @@ fn two_pools_in_one_process_know_each_others_workers() {
     assert_eq!(other.cpu().run(|_cx| 1).wait().unwrap(), 1);
 }
 
-/// A thread-local that uses pools as its thread ends.
 struct AtTheEnd(RefCell<Option<(Pools, Sender<u32>)>>);
 
 thread_local! {

@@ -9,7 +9,6 @@ use pools::{CpuError, MaintenanceError, MixedError, PoolKind, Pools, WrongPool};
 
 use crate::support::{hold_cpu, pools};
 
-/// Returns the paths that were not refused.
 fn try_everything(pools: &Pools) -> Vec<String> {
     let mut let_through = Vec::new();
     let mut expect = |path: &str, refused: Option<WrongPool>, to| {

@@ -11,7 +11,6 @@ use crate::scene::{
     Seen, Stream, block_on, counts, dropped_after, fails_behind, read_ahead, silent, stuck, take_all,
 };
 
-/// An `on_close` call owns it.
 struct OnceAtTheEnd(Arc<Seen>);
 
 impl Drop for OnceAtTheEnd {

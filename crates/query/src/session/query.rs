@@ -25,8 +25,8 @@ const REQUESTS: usize = 32;
 
 /// A query that is ready to run once.
 ///
-/// The mixed pool reads files and objects in order, ahead of the workers within a bound, so workers
-/// never wait for bytes. Rows are the same to the bit for every read-ahead and worker count.
+/// The mixed pool reads files and objects in order, ahead of the workers, so workers never wait for
+/// bytes. Rows are the same to the bit for every read-ahead and worker count.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -19,7 +19,6 @@ pub(crate) trait OpeningReads {
     /// Each range is below the length of `source`.
     fn read(&self, source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Self::Error>;
 
-    /// `range` is below the length of `source`.
     fn read_one(&self, source: &dyn ByteSource, range: Range<u64>) -> Result<Bytes, Self::Error> {
         let mut read = self.read(source, std::slice::from_ref(&range))?;
         Ok(read.pop().unwrap_or_default())

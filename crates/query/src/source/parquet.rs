@@ -392,7 +392,6 @@ impl MorselReader for ParquetReader<'_> {
 
     fn bytes_to_read(&self, column: usize) -> usize {
         let Morsel { row_group, rows, .. } = self.morsel;
-        // The read reports this failure.
         guarded(|| {
             Ok(chunks::bytes_to_read(
                 &self.file.metadata,

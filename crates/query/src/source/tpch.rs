@@ -412,7 +412,6 @@ mod tests {
 
     #[test]
     fn line_items_are_those_of_the_benchmark() {
-        // From the generator's documentation.
         let table = table(TpchTableKind::Lineitem, 1.0);
         let mut reader = table.open(0, &[0, 1, 4, 5, 6, 8, 10, 14]).unwrap();
         assert_eq!(reader.column(0).unwrap().as_primitive::<Int64Type>().value(0), 1);

@@ -44,7 +44,6 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The peak is in bytes, after reading has ended.
 fn measured(
     sql: &str,
     tables: &Catalog,

@@ -121,7 +121,6 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
 #[test]
 fn a_query_beside_the_cancelled_one_gets_its_answer() {
     let executor = PipelineExecutor::new(2).expect("threads start");
-    // One morsel holds one worker; the other runs the second query.
     let cancelled = Running::start(QUERIES[3], 1, &executor);
     let other = Running::start("select max(n) from gated", MORSELS, &executor);
     cancelled.control.cancel();

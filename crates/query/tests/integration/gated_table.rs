@@ -33,7 +33,6 @@ impl GatedTable {
         })
     }
 
-    /// Blocks until `slots` slots are held at the gate.
     pub(crate) fn wait_for_slots(&self, slots: usize) {
         let gate = self.gate.lock().expect("nobody panics with it");
         drop(self.changed.wait_while(gate, |gate| gate.arrived < slots));

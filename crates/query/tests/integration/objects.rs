@@ -191,7 +191,6 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
     }
 }
 
-/// The opening hangs at the length, the first bytes, or the rest of a footer.
 #[test]
 fn a_cancel_or_a_deadline_ends_the_opening_of_a_table_whose_server_hangs() {
     for (name, bytes) in [("t.parquet", parquet()), ("t.csv", csv()), ("t", parquet())] {
@@ -230,7 +229,6 @@ fn a_failure_that_passes_is_asked_for_once_more() {
         Fault::Status(429),
         Fault::Close,
         Fault::Reset,
-        // A range request fetches the rest of the body.
         Fault::Cut,
     ] {
         for at in [0, 2] {

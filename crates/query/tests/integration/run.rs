@@ -13,11 +13,9 @@ pub(crate) enum Cell {
     Null,
     Bool(bool),
     Int(i64),
-    /// A value times 10^scale, and the scale.
     Decimal(i128, u32),
     Float(f64),
     Text(String),
-    /// Days since 1970-01-01.
     Date(i32),
 }
 

@@ -31,7 +31,6 @@ const Q6: &str = "
     where l_shipdate >= date '1994-01-01' and l_shipdate < date '1994-01-01' + interval '1' year
         and l_discount between 0.06 - 0.01 and 0.06 + 0.01 and l_quantity < 24";
 
-/// The columns that Q1 and Q6 read.
 const COLUMNS: [usize; 7] = [4, 5, 6, 7, 8, 9, 10];
 
 /// Averages are rounded to two digits.
@@ -89,7 +88,6 @@ fn assert_published(q1: &QueryResult, q6: &QueryResult, what: &str) {
     assert_eq!(rows(q6), [[decimal(Q6_ANSWER)]], "Q6 from {what}");
 }
 
-/// A batch per morsel.
 fn write_parquet(table: &TpchTable, folder: &Path) {
     let schema = Arc::new(table.schema().project(&COLUMNS).expect("columns of the table"));
     let middle = table.morsels() / 2;

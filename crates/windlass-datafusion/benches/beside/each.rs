@@ -85,7 +85,6 @@ fn print(engines: &mut [Took]) {
     row("all", &ms, &bytes);
 }
 
-/// Returns the resident bytes.
 fn reset_peak() -> anyhow::Result<u64> {
     fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")?;
     memory("VmRSS")

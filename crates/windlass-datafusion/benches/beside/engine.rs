@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     SecondRuntime,
     /// Each query, planning included, is a future of a job.
     Windlass,
-    /// The line on a session's builder: the client plans.
+    /// The client plans.
     Session,
 }
 

@@ -30,13 +30,12 @@ impl Load {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
-    /// Of the short queries, ascending.
+    /// Ascending.
     pub(crate) latencies: Vec<Duration>,
     /// Short queries that were due but not asked by the end.
     pub(crate) unasked: usize,
     /// Heavy queries a second, by kind; a query across a boundary counts by its part.
     pub(crate) heavy_rates: Vec<f64>,
-    /// CPU time over wall time.
     pub(crate) cpus: f64,
 }
 

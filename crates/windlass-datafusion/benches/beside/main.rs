@@ -119,7 +119,6 @@ pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     Ok(rows)
 }
 
-/// Percentiles are of all rounds' latencies, the 99th also of each round.
 fn print(options: &Options, engine: &str, rounds: &[Measured]) {
     let mut latencies: Vec<_> = rounds
         .iter()

@@ -35,7 +35,6 @@ struct Panel {
     name: &'static str,
     start: Instant,
     pieces: Vec<Piece>,
-    /// When each short query was due and answered.
     shorts: Vec<(Instant, Instant)>,
 }
 

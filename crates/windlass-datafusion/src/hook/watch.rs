@@ -24,7 +24,6 @@ pub(crate) fn inside<R>(watch: &Arc<dyn Watch>, call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// Its drop restores the earlier watch, also after a panic.
 struct Restore(Option<Arc<dyn Watch>>);
 
 impl Drop for Restore {

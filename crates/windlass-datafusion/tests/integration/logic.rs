@@ -62,7 +62,6 @@ async fn end(session: &SessionContext, statement: &Statement) -> End {
     Ok(rows)
 }
 
-/// The error's text without its random parts.
 fn text(error: DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => EXHAUSTED.to_owned(),
@@ -73,7 +72,6 @@ fn text(error: DataFusionError) -> String {
     }
 }
 
-/// Rows that report durations vary.
 fn is_about_time(sql: &str) -> bool {
     let mut words = sql.split_whitespace();
     let first = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_uppercase());

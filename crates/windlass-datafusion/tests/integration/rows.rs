@@ -19,7 +19,6 @@ impl Rows {
         Rows { batches }
     }
 
-    /// A line per row: its values, separated by spaces.
     pub(crate) fn text(&self) -> Vec<String> {
         self.lines(f64_exactly)
     }

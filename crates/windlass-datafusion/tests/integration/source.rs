@@ -38,7 +38,6 @@ pub(crate) enum Fault {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     batches: AtomicUsize,
-    /// Streams that have begun and are not dropped.
     open: AtomicUsize,
 }
 

@@ -86,7 +86,6 @@ fn an_interrupt_while_slots_run_cancels_the_query_and_leaves_a_clean_terminal() 
         .text
         .split_once("cancelling; Ctrl-C again ends at once\r\n")
         .expect("a word at once");
-    // What stands behind the bar that was cleared last.
     let left = said.rsplit("\u{1b}[2K").next();
     assert_eq!(left, Some("error: the query was cancelled\r\n"), "{said:?}");
 }

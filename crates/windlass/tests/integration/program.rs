@@ -71,7 +71,6 @@ impl Outcome {
         self.stdout
     }
 
-    /// The error has a code, no result, and a message with each of `parts`.
     pub(crate) fn assert_error(&self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");

@@ -73,7 +73,6 @@ impl Case {
             case.play(&pools);
             done.send(()).expect("somebody waits");
         });
-        // For hangs alone, far above any run.
         let hangs = ended.recv_timeout(Duration::from_secs(240)) == Err(mpsc::RecvTimeoutError::Timeout);
         assert!(!hangs, "it hangs: {self:?}");
         if let Err(panicked) = plays.join() {

@@ -45,6 +45,9 @@ pub(crate) fn bytes_ahead(rule: &ColumnRule, rows: usize) -> usize {
 }
 
 impl ColumnBuilder {
+    /// # Panics
+    ///
+    /// When inference never gives the rule's type.
     pub(crate) fn new(rule: &ColumnRule, rows: usize) -> Self {
         let data_type = &rule.data_type;
         match data_type {

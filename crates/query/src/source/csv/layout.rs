@@ -73,6 +73,9 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
+    /// # Errors
+    ///
+    /// An unreadable file, an unusable header, or unmatched quotes.
     pub(crate) fn of<R: OpeningReads>(source: SharedSource, reads: &R) -> Result<(Header, Self), R::Error> {
         Self::cut(source, PIECE_BYTES, reads)
     }

@@ -36,6 +36,9 @@ impl PatientClient {
         }
     }
 
+    /// # Errors
+    ///
+    /// When there is no connection, it breaks, or the server is silent too long.
     pub(super) async fn send(
         &self,
         request: Request<Empty<Bytes>>,

@@ -174,7 +174,6 @@ struct Payload {
     retries: Retries,
     body: PatientBody,
     tag: Option<String>,
-    /// Bytes that have not arrived.
     rest: Range<u64>,
 }
 

@@ -74,7 +74,6 @@ fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Ve
     Ok(ranges)
 }
 
-/// Joins ranges that touch.
 fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -130,7 +129,6 @@ pub(super) fn bytes_to_read(
     bytes
 }
 
-/// Fetched bytes for the decoder, without a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
     file_bytes: u64,

@@ -268,7 +268,6 @@ impl Random {
         }
     }
 
-    /// Rounding is allowed.
     fn number(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(3) {
             return match self.chance(4) {
@@ -296,7 +295,6 @@ impl Random {
         }
     }
 
-    /// No rounding.
     fn exact(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(3) {
             return self.pick(&["i", "j", "d", "2", "0.5"]).to_owned();

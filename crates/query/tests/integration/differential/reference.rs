@@ -20,13 +20,10 @@ pub(crate) struct Table {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DivisionByZero;
 
-/// The comparison must find it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// `NOT NULL` is true.
     NotOfNullIsTrue,
-    /// `sum` of no value is 0.
     EmptySumIsZero,
 }
 

@@ -57,7 +57,6 @@ impl Query {
         self.sql
     }
 
-    /// At scale 0.1, a line per row.
     pub(crate) fn published(self) -> Vec<String> {
         self.published.lines().map(words).collect()
     }

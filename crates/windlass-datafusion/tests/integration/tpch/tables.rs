@@ -21,12 +21,10 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// As in DataFusion.
 const BATCH_ROWS: usize = 8_192;
 
 const PARTITIONS: usize = 8;
 
-/// The larger tables have several row groups.
 const ROW_GROUP_ROWS: usize = 65_536;
 
 #[derive(Debug)]

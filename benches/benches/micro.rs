@@ -29,7 +29,7 @@ const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 /// Jobs whose costs are all over.
 fn jobs(count: usize) -> impl Iterator<Item = JobHandle> {
     (0..count).map(|seq| JobHandle {
-        cost: (seq as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40,
+        rank: (seq as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40,
         seq,
         index: seq,
     })

@@ -1,14 +1,14 @@
 //! Aggregate functions and their state per group.
 //!
-//! Each slot fills its own states in row order, and states of slots are merged in slot order. Exact
-//! sums (integers, decimals) are wider than their result, so only the final value can overflow.
-//! Sums of floats depend on the order of additions, which only rows and slots decide. If no state
-//! depends on the order, rows may also be added to the merged state directly.
+//! Each slot fills its own states in row order, and states of slots are merged in slot order: sums
+//! of floats depend on the order of additions. If no state does, rows may also be added to the
+//! merged state directly.
 //!
-//! Each function has a file, with its [`Definition`](definition::Definition) and its state, and a
-//! row in `function`.
+//! A function is a file with its [`Definition`](definition::Definition) and its state, and a row in
+//! `function`.
 
 mod average;
+mod bool_and;
 mod call;
 mod count;
 mod definition;

@@ -9,12 +9,10 @@
 //! ```
 //!
 //! A `Vec` copies its values when it grows, and ends up to twice as large as needed. That is dear
-//! for many short lists, such as one per partition and slot. A [`ChunkedVec`] allocates a chunk
-//! each time that its length has doubled: n values take log n allocations, and no value moves.
+//! for many short lists, such as one per partition and slot.
 //!
-//! Chunks are `Vec`s that never grow. Random access needs one `leading_zeros` and one load more
-//! than a `Vec`. Loops run best over [`chunks`](ChunkedVec::chunks), or in `for_each`, `fold` and
-//! `sum` of the iterators.
+//! Random access needs one `leading_zeros` and one load more than a `Vec`. Loops run best over
+//! [`chunks`](ChunkedVec::chunks), or in `for_each`, `fold` and `sum` of the iterators.
 
 mod growth;
 mod iter;
@@ -70,7 +68,7 @@ pub struct ChunkedVec<T> {
 }
 
 impl<T> ChunkedVec<T> {
-    /// An empty list without a memory pool. It allocates nothing.
+    /// An empty list without a memory pool.
     pub const fn new() -> Self {
         Self::with(Layout::Doubling, Reservation::none())
     }
@@ -118,7 +116,7 @@ impl<T> ChunkedVec<T> {
     /// # Errors
     ///
     /// When the list needs a new chunk and the pool has no room for it. The list stays as it is,
-    /// and the value is dropped. Without a pool there is no error.
+    /// and the value is dropped.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), MemoryExceeded> {
         if self.last.len() < self.last_size {
@@ -133,15 +131,13 @@ impl<T> ChunkedVec<T> {
     ///
     /// # Errors
     ///
-    /// When the list needs a new chunk and the pool has no room for it. Values appended before stay
-    /// in the list.
+    /// As [`push`](Self::push). Values appended before stay in the list.
     pub fn extend(&mut self, values: impl IntoIterator<Item = T>) -> Result<(), MemoryExceeded> {
         let mut values = values.into_iter();
         loop {
             // Within the capacity, so the chunk never grows.
             let room = self.last_size - self.last.len();
             self.last.extend(values.by_ref().take(room));
-            // The iterator is asked for a value before a chunk is allocated for it.
             if self.last.len() < self.last_size {
                 return Ok(());
             }
@@ -227,7 +223,7 @@ impl<T> ChunkedVec<T> {
         Ok(())
     }
 
-    /// Makes an empty chunk the last one. The one before must be full, if there is one.
+    /// The last chunk must be full, if there is one.
     fn add_chunk(&mut self) -> Result<(), MemoryExceeded> {
         let is_first = self.last_size == 0;
         if !is_first && self.full.len() == self.full.capacity() {

@@ -35,7 +35,6 @@ pub enum ExecError {
 }
 
 impl ExecError {
-    /// The error of a kernel that evaluated `expression`.
     pub(crate) fn of(expression: impl fmt::Display, source: ArrowError) -> Self {
         let expression = expression.to_string();
         match source {

@@ -1,10 +1,6 @@
 //! Running a [`SelectPlan`](crate::SelectPlan) as stages of a pipeline job.
 //!
-//! ```text
-//!   slot 0   rows of morsel 0 ─► filter ─► expressions or partial groups ─► cell 0 ┐
-//!   slot 1   ...              ─► filter ─► ...                            ─► cell 1 ├─► merge, in slot order
-//!   ...                                                                            ┘
-//! ```
+//! Each slot fills its own cell. The output reads the cells in slot order.
 
 mod collected;
 mod compiled;

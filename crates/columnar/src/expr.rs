@@ -3,7 +3,7 @@
 //!
 //! An [`Expr`] always has a type: a constructor returns a [`TypeError`](crate::TypeError) for types
 //! that do not fit. Constructors insert conversions as nodes, so evaluation decides nothing about
-//! types. Logic is three-valued: NULL is neither true nor false, and only `IS NULL` tests for it.
+//! types. Logic is three-valued.
 //!
 //! An expression knows whether it can fail (a division, a sum that may overflow). One that cannot
 //! may be evaluated for any rows in any order. One that can sees exactly the rows that the query's

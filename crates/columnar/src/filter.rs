@@ -8,10 +8,8 @@
 //!   themselves                      the rest let in
 //! ```
 //!
-//! Parts of a top-level AND are split; an OR is one step, in three-valued logic. Parts over the
-//! same single column are one step. Steps are ordered by rows discarded per unit of cost, first
-//! estimated, then measured. No step moves across one that can fail: the query's text decides which
-//! rows that step sees. The result is the same in any order.
+//! An OR is one step, in three-valued logic. Parts over the same single column are one step. Steps
+//! are ordered by rows discarded per unit of cost, first estimated, then measured.
 
 mod estimate;
 mod measure;

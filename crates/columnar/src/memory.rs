@@ -1,15 +1,10 @@
 //! The bytes that a query may hold at once, reserved before they are allocated.
 //!
-//! ```text
-//!   list of slot 0 ─ Reservation ─┐
-//!   list of slot 1 ─ Reservation ─┼─► MemoryPool "q17": 38 MB of 64 MB in use, 41 MB at most
-//!   table of groups ─ Reservation ┘
-//! ```
+//! A job has one [`MemoryPool`] for all threads, and each owner of memory a [`Reservation`]. A
+//! query over its limit fails with an error that names it. Dropping the owner releases its bytes,
+//! also after an error or a panic.
 //!
-//! A job has one [`MemoryPool`] for all threads. A query over its limit fails with an error that
-//! names it. Dropping the owner of a [`Reservation`] releases it, also after an error or a panic.
-//!
-//! The pool is no allocator: it counts reserved bytes, those that grow with the rows of a query.
+//! The pool counts reserved bytes; it is no allocator.
 
 mod pool;
 mod reservation;

@@ -8,14 +8,9 @@
 //!               sharding_for_each                            sharded_for_each
 //! ```
 //!
-//! - [`partition_index`] maps a key to its partition, the same in every run and on every machine.
-//! - [`sharding_for_each`] gives every slot its own lists, one per target, so producers never
-//!   contend. The slot can aggregate by a finer key in the same pass, before it writes.
-//! - [`sharded_for_each`] runs over each partition by itself.
-//!
-//! Both are stages of a pipeline job. They leave [`Shards`] for the next stage, in the order of
-//! partitions, and inside a partition in the order of the slots that wrote it: no result depends on
-//! threads. A slot that fails fails the job, and no later stage starts.
+//! Every slot writes its own lists, so producers never contend. Both operations are stages of a
+//! pipeline job. They leave [`Shards`] for the next stage, in the order of partitions, and inside a
+//! partition in the order of the slots that wrote it: no result depends on threads.
 //!
 //! Fine to coarse: sums by (flag, supplier), and from those sums by flag.
 //!

@@ -9,11 +9,7 @@
 //!                                      ──► column(5)   never, if no row survived until then
 //! ```
 //!
-//! A morsel is a range of rows, independent of the number of threads: a row group of a file or a
-//! part of one, or a fixed number of rows in memory. Statistics let a plan skip a morsel without
-//! opening it.
-//!
-//! This module starts no thread and knows no file format; `query` brings those.
+//! A morsel is a row group of a file or a part of one, or a fixed number of rows in memory.
 
 mod fetched;
 mod memory;

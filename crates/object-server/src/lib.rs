@@ -1,5 +1,5 @@
-//! An HTTP server with one object, for tests and benches: HEAD and GET with a range, one connection
-//! per request, an optional fault at one request, and an optional slow line.
+//! An HTTP server with one object, for tests and benches: HEAD and GET with a range, an optional
+//! fault at one request, and an optional slow line.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -81,7 +81,7 @@ impl ObjectServer {
         Self::behind(Line::default(), name, object)
     }
 
-    /// As [`start`](Self::start), at the other end of `line`.
+    /// As [`start`](Self::start), behind `line`.
     ///
     /// # Panics
     ///
@@ -106,7 +106,6 @@ impl ObjectServer {
                     break;
                 }
                 let serving = Arc::clone(&serving);
-                // A client may disconnect.
                 thread::spawn(move || stream.and_then(|stream| serving.answer(stream)));
             }
         });
@@ -190,8 +189,7 @@ impl Request {
     }
 }
 
-/// Bytes of `first-last`, `first-` or `-count` in an object of `len` bytes; `None` if there are
-/// none.
+/// Reads `first-last`, `first-` or `-count` for an object of `len` bytes.
 fn part(range: &str, len: usize) -> Option<Range<usize>> {
     let (first, last) = range.split_once('-')?;
     let part = match (first, last) {

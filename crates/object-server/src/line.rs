@@ -1,11 +1,10 @@
-//! The line between client and server: latency of an answer, and bytes per second of all answers.
+//! The line between client and server.
 
 use std::io::Write;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes of one write.
 const PIECE_BYTES: usize = 64 << 10;
 /// Lag that later writes make up for: an overlong sleep does not slow the line.
 const SLACK: Duration = Duration::from_millis(2);
@@ -22,7 +21,6 @@ pub struct Line {
 #[derive(Debug)]
 pub(crate) struct Pace {
     line: Line,
-    /// Time at which the accepted bytes are through.
     free_at: Mutex<Option<Instant>>,
 }
 

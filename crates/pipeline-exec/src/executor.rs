@@ -149,7 +149,7 @@ impl PipelineExecutor {
         let hub = &self.handle.hub;
         hub.assert_not_on_own_worker("PipelineExecutor::drain");
         policy::close_gate(&**hub);
-        hub.room.tell();
+        hub.room.wake_waiters();
         hub.wait_ended();
         if let Some(executor) = self.executor.take() {
             executor.join();
@@ -185,7 +185,7 @@ impl PipelineExecutor {
         let hub = &self.handle.hub;
         hub.assert_not_on_own_worker("PipelineExecutor::drain_timeout");
         policy::close_gate(&**hub);
-        hub.room.tell();
+        hub.room.wake_waiters();
         if !hub.wait_ended_for(timeout) {
             return Err(self);
         }
@@ -217,7 +217,7 @@ impl PipelineExecutor {
         };
         let hub = &self.handle.hub;
         let mut handed_back = policy::stop(&**hub);
-        hub.room.tell();
+        hub.room.wake_waiters();
         // A spare thread cannot join itself, so another thread drops the executor.
         if hub
             .own_worker()

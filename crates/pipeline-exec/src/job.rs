@@ -120,7 +120,7 @@ impl<T> Job<T> {
             Box::new(claims)
         });
         if let Some(failure) = failure {
-            by_hand::close(&Native, claims);
+            by_hand::abandon_rest(&Native, claims);
             return Some(Err(failure.into_error()));
         }
         let work = Work {
@@ -446,7 +446,7 @@ impl<T> JobBuilder<T> {
 
     /// Closes the job this long after submission, at the next slot boundary, with
     /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A waiting job is closed by the
-    /// next worker that looks at the board: within four quanta and a slot while any worker works.
+    /// next worker that looks at the board: within five quanta and a slot while any worker works.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self

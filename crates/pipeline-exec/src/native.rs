@@ -4,13 +4,13 @@
 mod hub;
 mod job_table;
 mod key_set;
+mod log;
 mod ports;
 mod record;
 mod room;
 mod snapshot;
 mod spare_threads;
 mod spares;
-mod tell;
 mod unpark;
 
 pub use hub::on_worker_thread;

@@ -23,7 +23,8 @@ pub use crate::task::{Task, Turn};
 /// The thread that closes the job drops the tasks that no worker runs. So do not cancel it under a
 /// lock that a task's drop takes. [`spawn`](Self::spawn) and wakes drop no task.
 ///
-/// The owner must cancel a late job whose tasks are all parked, if no worker has work.
+/// A worker that has work closes a late job whose tasks are all parked. Its owner calls
+/// [`JobControl::stop_if_late`](crate::JobControl::stop_if_late), in case no worker has any.
 ///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Terms, open_job::{Task, Turn}};

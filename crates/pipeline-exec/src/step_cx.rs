@@ -47,6 +47,7 @@ pub struct StepCx<'a> {
 }
 
 pub(crate) trait Watch {
+    /// As [`StepCx::is_cancelled`].
     fn is_cancelled(&self) -> bool;
     fn should_yield(&self) -> bool;
     fn charge_for(&self, _ns: u64) {}
@@ -93,8 +94,8 @@ impl<'a> StepCx<'a> {
         self.job.map_or("pipe-detached", |id| id)
     }
 
-    /// Returns whether the job is cancelled, failed or past its deadline, or its executor was shut
-    /// down. The slot should then return soon; its result is not used.
+    /// Returns whether the job, or one around it, is closed (cancelled, failed, shut down) or late.
+    /// The slot should then return soon; its result is not used.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.watch.is_cancelled()

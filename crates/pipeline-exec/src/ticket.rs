@@ -210,8 +210,8 @@ impl JobControl {
         policy::cancel(&*self.hub, &self.state, self.job);
     }
 
-    /// Closes the job if its deadline has passed. Workers do so while they have work; the owner
-    /// calls this for a job whose tasks are all parked.
+    /// Closes the job if its deadline has passed. Workers do so while they have work. The owner
+    /// calls this for a job whose tasks are all parked, or if it has a clock of its own.
     pub fn stop_if_late(&self) {
         policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
     }

@@ -14,13 +14,11 @@ use crate::maintenance::state::{MaintenanceConfig, MaintenanceState};
 use crate::mixed::state::{MixedConfig, MixedState};
 use crate::pools::Pools;
 
-/// Largest number of threads of one pool.
 const THREADS_MAX: usize = 32_767;
 
 /// Largest number of jobs that a pipeline executor admits.
 const QUEUE_MAX: usize = 1 << 24;
 
-/// Greatest niceness of a thread.
 const NICE_MAX: u8 = 19;
 
 /// Sets up [`Pools`]. Each pool starts at its first use.
@@ -57,7 +55,7 @@ pub struct PoolsBuilder {
 
 impl Pools {
     /// Returns the pools that a process shares, with the defaults; they are never dropped. If
-    /// `WINDLASS_WORKERS` is not a number of workers, CPU tasks return
+    /// `WINDLASS_WORKERS` is invalid, CPU tasks return
     /// [`CpuError::Unavailable`](crate::CpuError::Unavailable).
     #[must_use]
     pub fn global() -> &'static Self {
@@ -70,8 +68,7 @@ impl Pools {
         PoolsBuilder::default()
     }
 
-    /// Makes pools whose CPU work runs on `executor`, beside its other jobs. The executor ends with
-    /// the pools.
+    /// Makes pools whose CPU work runs on `executor`, as [`PoolsBuilder::cpu_executor`] does.
     ///
     /// ```
     /// use pipeline_exec::PipelineExecutor;
@@ -117,29 +114,27 @@ impl PoolsBuilder {
         self
     }
 
-    /// Number of CPU workers. Default: `WINDLASS_WORKERS`, or one per core that the process may
-    /// use.
+    /// Number of CPU workers. Default: `WINDLASS_WORKERS`, or one per core.
     pub fn cpu_threads(mut self, threads: usize) -> Self {
         self.cpu_threads = Some(threads);
         self
     }
 
-    /// Largest number of spare threads of the CPU pool. Default: one per worker. While every worker
-    /// is in a long slot or poll, a spare thread runs young jobs
-    /// ([`spares`](pipeline_exec::PipelineExecutorBuilder::spares)).
+    /// Largest number of [spare threads](pipeline_exec::PipelineExecutorBuilder::spares) of the CPU
+    /// pool. Default: one per worker.
     pub fn cpu_spares(mut self, spares: usize) -> Self {
         self.cpu_spares = Some(spares);
         self
     }
 
-    /// Niceness of CPU workers, 0 (default) to 19; Linux only. With a greater one, a thread that
-    /// wakes for I/O gets a core sooner while CPU workers keep all cores busy.
+    /// Niceness of CPU workers, 0 (default) to 19, so that a thread that wakes for I/O gets a core
+    /// sooner. Linux only.
     pub fn cpu_nice(mut self, nice: u8) -> Self {
         self.cpu_nice = nice;
         self
     }
 
-    /// Bytes of each CPU worker's stack, default 2 MiB. Each nested wait of a CPU task goes deeper.
+    /// Bytes of each CPU worker's stack, default 2 MiB. Nested waits go deep.
     pub fn cpu_stack_size(mut self, bytes: usize) -> Self {
         self.cpu_stack_size = Some(bytes);
         self
@@ -151,8 +146,8 @@ impl PoolsBuilder {
         self
     }
 
-    /// Runs CPU work on `executor`, beside its other jobs, instead of on own workers. The executor
-    /// ends with the pools. The other CPU settings do not apply.
+    /// Runs CPU work on `executor`, beside its other jobs. The executor ends with the pools. The
+    /// other CPU settings do not apply.
     pub fn cpu_executor(mut self, executor: PipelineExecutor) -> Self {
         self.cpu_executor = Some(executor);
         self
@@ -164,15 +159,15 @@ impl PoolsBuilder {
         self
     }
 
-    /// Largest number of blocking calls that run at once, default 512; further calls queue. A
-    /// foreign [runtime](Self::runtime) has its own limit.
+    /// Largest number of blocking calls that run at once, default 512. A foreign
+    /// [runtime](Self::runtime) has its own limit.
     pub fn blocking_max(mut self, threads: usize) -> Self {
         self.blocking_max = threads;
         self
     }
 
-    /// Runs mixed work on this runtime, of either flavour, instead of an own one; it outlives the
-    /// pools. Tasks on a current-thread runtime run only while a thread blocks on it.
+    /// Runs mixed work on this runtime, which outlives the pools. Tasks on a current-thread runtime
+    /// run only while a thread blocks on it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
@@ -194,8 +189,8 @@ impl PoolsBuilder {
     ///
     /// # Errors
     ///
-    /// If a number is out of range, the name contains a NUL, or `WINDLASS_WORKERS` is invalid and
-    /// no other setting gives the number of CPU workers.
+    /// If a number is out of range, the name contains a NUL, or `WINDLASS_WORKERS` is needed and
+    /// invalid.
     pub fn build(self) -> Result<Pools, ConfigError> {
         if self.name.contains('\0') {
             return Err(ConfigError::NulInName { name: self.name });

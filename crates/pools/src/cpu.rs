@@ -1,20 +1,8 @@
 //! The CPU pool: pure computation, on the pipeline executor's workers.
 //!
-//! # The hand-over
-//!
-//! A task's future is its job's ticket. `crates/pipeline-exec/tests/loom/hand_over.rs` models the
-//! races; `tests/integration/hand_over.rs` plays them on threads.
-//!
-//! | race | outcome | model |
-//! |---|---|---|
-//! | the end, and the first poll of the future | the value, or a wake | `the_end_of_a_job_against_the_first_poll_of_its_future` |
-//! | the drop of the future, and a worker that starts, runs or ends the task | it runs whole or not at all; its captures are dropped once | `a_dropped_future_against_the_start_of_its_job` |
-//! | a shutdown, a worker that starts the task, and a waiter | the waiter gets the outcome | `a_shutdown_against_the_start_of_a_job_that_is_awaited` |
-//! | a shutdown, the drop of the future, and a worker | one of them ends it | `a_dropped_future_against_a_shutdown` |
-//! | the last slot of a part, and the task that waits for it | the task continues | `a_nested_wait_against_a_worker_that_takes_the_last_slot` |
-//! | room, and a future that waits for it | admission, or an error | the proof is in `pipeline-exec`, `native/room.rs` |
-//!
-//! The simulator's scenario `jobs` runs them under all oracles.
+//! A task's future is its job's ticket. A dropped future's task runs whole or not at all, and its
+//! captures are dropped once: `crates/pipeline-exec/tests/loom/hand_over.rs` models this race and
+//! those with a shutdown and a nested wait. That crate's `native/room.rs` proves the wait for room.
 
 mod async_job;
 mod async_task;
@@ -43,8 +31,7 @@ pub use task::CpuTask;
 use crate::error::CpuError;
 use crate::inner::Inner;
 
-/// Runs computation. Clones share the pool. Its calls never block, so async code may make them; the
-/// [`CpuTask`] waits.
+/// Runs computation. Clones share the pool. Its calls never block.
 #[derive(Clone, Debug)]
 pub struct CpuPool {
     pub(crate) inner: Arc<Inner>,
@@ -52,9 +39,9 @@ pub struct CpuPool {
 
 impl CpuPool {
     /// Computes `compute` on a worker. Returns a task for its value, or its panic as an error.
+    /// While the pool is full the task waits for room.
     ///
     /// Dropping the task cancels it: it never starts, or its context reports the cancellation.
-    /// [`CpuTask::detach`] lets it run unobserved. While the pool is full the task waits for room.
     ///
     /// ```
     /// use pools::{CpuError, Pools};
@@ -76,11 +63,9 @@ impl CpuPool {
         }
     }
 
-    /// Opens a job for async work: futures that compute much and await in between. If the pool does
-    /// not admit the job, each spawned future is returned as [`TaskError::NotRun`].
-    ///
-    /// The futures are polled inside the caller's tokio runtime, or else the mixed pool's: their
-    /// timers, sockets and `spawn_blocking` are that runtime's. [`AsyncJob`] has an example.
+    /// Opens a job for async work, whose futures are polled inside the caller's tokio runtime, or
+    /// else the mixed pool's. If the pool does not admit the job, each spawned future is returned
+    /// as [`TaskError::NotRun`].
     pub fn open(&self, options: JobOptions) -> AsyncJob {
         AsyncJob::open(&self.inner, options)
     }

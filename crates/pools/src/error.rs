@@ -88,8 +88,7 @@ pub enum CpuError {
 }
 
 impl CpuError {
-    /// The error of a job of computations, which fail only by a panic or when the pool's time is
-    /// up.
+    /// Computations fail only by a panic or when the pool's time is up.
     pub(crate) fn of_job(error: JobError) -> Self {
         match error.kind {
             JobErrorKind::Panicked => Self::Panicked {

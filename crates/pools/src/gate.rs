@@ -20,7 +20,6 @@ struct State {
     aborting: bool,
     next: u64,
     inside: HashMap<u64, Inside>,
-    /// Number of pieces of work inside, by stage.
     now: [usize; 3],
     counts: GateCounts,
 }
@@ -42,7 +41,6 @@ pub(crate) enum Stage {
     Task,
     /// A blocking call without a thread yet.
     Waiting,
-    /// A blocking call on its thread.
     Blocking,
 }
 
@@ -98,7 +96,6 @@ impl Gate {
         lock(&self.state).closed
     }
 
-    /// Blocks until no work is inside, or until `deadline`. Returns how much is left.
     pub(crate) fn wait_empty(&self, deadline: Instant) -> usize {
         let left = deadline.saturating_duration_since(Instant::now());
         let waited = self
@@ -135,7 +132,6 @@ impl Abort {
         Self { task, tell: None }
     }
 
-    /// Also calls `tell`, for a waiter that would otherwise wait for a running call.
     pub(crate) fn telling(task: AbortHandle, tell: Box<dyn FnOnce() + Send>) -> Self {
         Self {
             task,
@@ -191,8 +187,7 @@ impl Drop for Pass {
             self.gate.empty.notify_all();
         }
         drop(state);
-        // Outside the lock: `tell` may own the last handle to the pools, and their end takes this
-        // lock.
+        // Outside the lock: `tell` may own the last handle to the pools, whose end takes this lock.
         drop(inside);
     }
 }

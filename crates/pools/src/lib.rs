@@ -2,30 +2,13 @@
 //! # One direction
 //!
 //! Mixed work hands computation to the CPU pool and awaits it. A CPU task that waited for mixed
-//! work would hold its worker, so a call into the mixed pool from a CPU worker returns
-//! [`WrongPool`]. [`CpuCx`], the context of CPU tasks, has no way to block.
+//! work would hold its worker, so that call returns [`WrongPool`], and [`CpuCx`], the context of
+//! CPU tasks, has no way to block. A task runs its own parts while it waits: [`CpuCx::map`],
+//! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much run as turns of a job:
+//! [`CpuPool::open`].
 //!
-//! A CPU task that waits for its own parts runs them, and nothing else: [`CpuCx::map`],
-//! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much, such as a query engine's
-//! streams, run as turns of a job: [`CpuPool::open`].
-//!
-//! # What a foreign handle can still do
-//!
-//! The checks cover calls of this crate. A CPU task that captured a `tokio::runtime::Handle` can
-//! block on it, and take its worker out of the pool. So do not carry the handle of
-//! [`MixedPool::tokio_handle`] into CPU tasks.
-//!
-//! # What is where
-//!
-//! | module | is |
-//! |---|---|
-//! | `pools`, `builder`, `inner`, `shutdown` | the three together |
-//! | `cpu` | computing: tasks, their context |
-//! | `mixed` | async tasks and blocking calls |
-//! | `maintenance` | housekeeping, at once and at intervals; wake-ups at set times |
-//! | [`stream`] | batches from sources that may block, read ahead within a bound; their slices computed |
-//! | `gate` | counts the work inside the mixed pool, and rejects work once closed |
-//! | `thread` | which pool the running thread belongs to |
+//! A CPU task can still block on a `tokio::runtime::Handle` that it captured. So do not carry the
+//! handle of [`MixedPool::tokio_handle`] into CPU tasks.
 #![forbid(unsafe_code)]
 
 mod builder;

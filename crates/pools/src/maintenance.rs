@@ -35,7 +35,7 @@ impl MaintenancePool {
     }
 
     /// Runs a task every `period`, first after one period, until the returned guard is dropped. A
-    /// run that takes longer delays the next, and skips those due meanwhile.
+    /// late run skips those due meanwhile.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -92,7 +92,6 @@ pub struct Delayed {
 }
 
 impl Delayed {
-    /// Wakes `waker` at `at`, by the thread of `clock`.
     pub(crate) fn set(
         clock: &Arc<MaintenanceState>,
         at: Instant,

@@ -1,5 +1,4 @@
-//! The mixed pool: async tasks and blocking calls, on tokio. Each call is checked: it must not come
-//! from a CPU worker, and the pool must be open.
+//! The mixed pool: async tasks and blocking calls, on tokio.
 
 mod marked;
 pub(crate) mod state;
@@ -20,8 +19,8 @@ use crate::inner::Inner;
 use crate::snapshot::MixedSnapshot;
 use crate::thread::{Work, as_work, refuse_async, refuse_cpu};
 
-/// Runs work that may block: files, network, waiting. Clones share the pool. A call from a CPU task
-/// returns [`WrongPool`](crate::WrongPool).
+/// Runs work that may block. Clones share the pool. A call from a CPU task returns
+/// [`WrongPool`](crate::WrongPool).
 #[derive(Clone, Debug)]
 pub struct MixedPool {
     pub(crate) inner: Arc<Inner>,
@@ -50,9 +49,8 @@ impl MixedPool {
         self.start(future)
     }
 
-    /// Runs a call on a thread that may block. Calls beyond
-    /// [`blocking_max`](crate::PoolsBuilder::blocking_max) queue;
-    /// [`MixedSnapshot::blocking_waiting`] counts them.
+    /// Runs a call on a thread that may block, at most
+    /// [`blocking_max`](crate::PoolsBuilder::blocking_max) at once.
     ///
     /// # Errors
     ///
@@ -83,8 +81,8 @@ impl MixedPool {
         Ok(handle.block_on(Marked::new(future, pass)))
     }
 
-    /// Returns the runtime's handle, for libraries that need one. The pool neither counts nor
-    /// refuses work started with it, and a shutdown does not wait for that work.
+    /// Returns the runtime's handle, for libraries that need one. The pool does not count, refuse
+    /// or await work started with it.
     ///
     /// # Errors
     ///
@@ -109,7 +107,7 @@ impl MixedPool {
         }
     }
 
-    /// Returns an error if the pool accepts no work. Starts the runtime if necessary.
+    /// Starts the runtime if necessary.
     pub(crate) fn check(&self) -> Result<(), MixedError> {
         if self.inner.mixed.gate.is_closed() {
             return Err(MixedError::Closed);
@@ -117,7 +115,7 @@ impl MixedPool {
         self.inner.mixed.handle().map(drop)
     }
 
-    /// Starts an async task, on a CPU worker too: the worker does not wait for it.
+    /// Works on a CPU worker too, which does not wait for the task.
     pub(crate) fn start<F>(&self, future: F) -> Result<MixedTask<F::Output>, MixedError>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -130,8 +128,8 @@ impl MixedPool {
         Ok(MixedTask::new(task))
     }
 
-    /// As [`start`](Self::start), for a blocking call. When the pool's time is up, `tell` ends the
-    /// wait for a call that still runs.
+    /// As [`start`](Self::start); at the pool's end `tell` ends the wait for a call that still
+    /// runs.
     pub(crate) fn start_blocking<F, T>(
         &self,
         call: F,

@@ -50,7 +50,7 @@ impl Pools {
     }
 
     /// Wakes `waker` at `at`, unless the returned guard is dropped before. The waking thread runs
-    /// no work of the pools, so it is in time however busy they are. CPU tasks may call this too.
+    /// no work of the pools, so it is in time however busy they are.
     ///
     /// ```
     /// use std::sync::{Arc, mpsc};
@@ -93,9 +93,8 @@ impl Pools {
     }
 
     /// Ends the pools in order, and blocks for about `timeout` at most. The mixed pool closes and
-    /// is waited for first, since its tasks may still compute. Then CPU work is drained, remaining
-    /// mixed tasks are aborted, and remaining CPU tasks are cancelled and left behind. Maintenance
-    /// ends last. Later calls return an error; a second shutdown has no effect.
+    /// is waited for first, since its tasks may still compute. Then CPU work is drained, and what
+    /// remains is aborted or left behind. Later calls return an error.
     ///
     /// ```
     /// use std::time::Duration;
@@ -109,8 +108,7 @@ impl Pools {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Async code outside the pools calls it in `tokio::task::spawn_blocking`, because it blocks
-    /// its thread.
+    /// It blocks its thread: async code calls it in `tokio::task::spawn_blocking`.
     ///
     /// # Errors
     ///

@@ -8,7 +8,7 @@ use crate::inner::Inner;
 use crate::moment::after;
 use crate::thread::pool_here;
 
-/// Number of tasks left at the end of the timeout.
+/// What was left at the end of the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "it says whether anything was cut short"]
 pub struct ShutdownReport {

@@ -5,8 +5,8 @@
 //!                                                                   └──► for_each_slice: slices on the CPU pool
 //! ```
 //!
-//! The reader reads ahead up to a bound. Then the source is parked in the stream, and holds neither
-//! a thread nor a task until the consumer makes room.
+//! The reader reads ahead up to a bound. Then the source is parked, and holds neither a thread nor
+//! a task until the consumer makes room.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -37,20 +37,17 @@
 //! # What the bound bounds
 //!
 //! The bound counts bytes, by [`Weigh`]: of batches that were read and not taken, and of batches
-//! whose slices are not done. A batch of [`poll_next_held`](BatchStream::poll_next_held) counts
-//! until its [`Held`] is dropped. A read needs room for [`BatchSource::expected_bytes`], or else
-//! for the largest batch so far; an empty stream reads a batch of any size. So the bytes are at
-//! most the bound, or one larger batch, plus what a batch weighs more than expected.
+//! whose slices are not done. A read needs room for [`BatchSource::expected_bytes`], or else for
+//! the largest batch so far; an empty stream reads a batch of any size. So the bytes are at most
+//! the bound, or one larger batch, plus what a batch weighs more than expected.
 //!
 //! # How it ends
 //!
 //! A stream ends by its source's end, by an error (the last item), or by
-//! [`close`](BatchStream::close) or a drop. Then the source is closed once, on the mixed pool, and
-//! each [`on_close`](BatchStream::on_close) call is made once: before a consumer gets the end or
-//! the source's error, or, after a close or a shutdown, when the source returns from a blocking
-//! call.
-//!
-//! `crates/pools/src/stream/README.md` has the protocol between reader and consumer, and its proof.
+//! [`close`](BatchStream::close) or a drop. Then the source is closed, and each
+//! [`on_close`](BatchStream::on_close) call is made, once and on the mixed pool: before a consumer
+//! gets the end or the source's error, or when the source returns from a blocking call.
+//! `crates/pools/src/stream/README.md` has the protocol and its proof.
 
 mod channel;
 mod error;
@@ -79,9 +76,8 @@ use host::Host;
 use reader::Shared;
 use source::Source;
 
-/// Batches of a source that is read ahead of its consumer. See the [module](self). `stream.next()`
-/// is awaited, a `for` loop blocks. The first error is the last item. Dropping the stream closes
-/// it.
+/// Batches of a source that is read ahead of its consumer. The first error is the last item.
+/// Dropping the stream closes it.
 #[must_use = "dropping it closes it"]
 pub struct BatchStream<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
@@ -94,7 +90,7 @@ pub struct StreamHandle<B: Send + 'static, E: Send + 'static> {
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     /// Reads `source` up to `read_ahead_bytes` ahead, on threads of `mixed` that may block. In a
-    /// CPU task, and after the end of the pool, the stream's only item is that error.
+    /// CPU task, and after the pool's end, the only item is that error.
     ///
     /// ```
     /// use pools::Pools;
@@ -165,10 +161,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         Self { shared }
     }
 
-    /// Returns the next batch; an error, which is the last item; or `None` at the end.
-    ///
-    /// Dropping the future loses no batch. In a CPU task it returns [`StreamError::WrongPool`] and
-    /// closes the stream.
+    /// Returns the next batch; an error, which is the last item; or `None` at the end. Dropping the
+    /// future loses no batch. In a CPU task it closes the stream.
     pub async fn next(&mut self) -> Option<Result<B, StreamError<E>>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -179,8 +173,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
             .map(|item| item.map(|batch| batch.map(|(batch, _held)| batch)))
     }
 
-    /// Blocks for the [`next`](Self::next) batch. It returns [`StreamError::WrongPool`] in a CPU
-    /// task and [`StreamError::InAsync`] in async code, and then closes the stream.
+    /// Blocks for the [`next`](Self::next) batch. In a CPU task and in async code it returns an
+    /// error and closes the stream.
     pub fn next_blocking(&mut self) -> Option<Result<B, StreamError<E>>> {
         if let Err(refused) = may_block("BatchStream::next_blocking") {
             return self.refuse(refused);
@@ -188,14 +182,14 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         pollster::block_on(self.next())
     }
 
-    /// Calls `call` once, when the source is closed, or now if it is. It runs on the mixed pool.
-    /// Its panic becomes the stream's error, unless there is another.
+    /// Calls `call` once, on the mixed pool, when the source is closed. Its panic becomes the
+    /// stream's error, unless there is another.
     pub fn on_close(&self, call: impl FnOnce() + Send + 'static) {
         let call: OnClose = Box::new(call);
         self.shared.channel.on_close(call);
     }
 
-    /// Closes the stream without waiting: ready batches are dropped, and the source will be closed.
+    /// Closes the stream without waiting: ready batches are dropped.
     pub fn close(&mut self) {
         self.shared.stop(Stop::Consumer);
     }
@@ -215,7 +209,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     }
 
     /// As [`poll_next`](Self::poll_next), with a batch that counts until its [`Held`] is dropped. A
-    /// consumer that awaits the next batch meanwhile may wait for room that only it can make.
+    /// consumer that holds one while it awaits the next may wait for ever.
     ///
     /// ```
     /// use std::convert::Infallible;
@@ -256,7 +250,6 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         }
     }
 
-    /// Returns the item of a refused call: an error, unless there was one before.
     fn refuse<T>(&mut self, error: StreamError<E>) -> Item<T, E> {
         self.shared.stop(Stop::Refused(error));
         let last = self
@@ -296,8 +289,7 @@ pub mod model {
 }
 
 impl<B: Send + 'static, E: Send + 'static> StreamHandle<B, E> {
-    /// Closes the stream: ready batches are dropped, and the source will be closed. A consumer that
-    /// has not had everything gets [`StreamError::Closed`].
+    /// Closes the stream. A consumer that has not had everything gets [`StreamError::Closed`].
     pub fn close(&self) {
         self.shared.stop(Stop::Refused(StreamError::Closed));
     }
@@ -309,7 +301,6 @@ impl<B: Send + 'static, E: Send + 'static> StreamHandle<B, E> {
     }
 }
 
-/// Blocks for each batch: [`next_blocking`](BatchStream::next_blocking).
 impl<B: Send + 'static, E: Send + 'static> Iterator for BatchStream<B, E> {
     type Item = Result<B, StreamError<E>>;
 
@@ -354,7 +345,7 @@ type Item<T, E> = Option<Result<T, StreamError<E>>>;
 
 type Counting<B, E> = (B, Held<B, E>);
 
-/// Bytes that a consumer holds until it drops this: see [`BatchStream::poll_next_held`].
+/// Bytes that count until this is dropped: [`BatchStream::poll_next_held`].
 pub struct Held<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
     bytes: usize,

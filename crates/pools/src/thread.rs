@@ -59,13 +59,11 @@ pub(crate) fn refuse_cpu(to: PoolKind) -> Result<(), WrongPool> {
     Ok(())
 }
 
-/// Returns whether a runtime polls futures on this thread. Inside a runtime, only the pool's own
-/// blocking calls are known to be on a thread that may block.
+/// Inside a runtime, only the pool's own blocking calls are known to be on a thread that may block.
 pub(crate) fn is_async() -> bool {
     Handle::try_current().is_ok() && WORK.get() != Some(Work::Blocking)
 }
 
-/// Refuses a blocking `call` where a runtime polls futures.
 pub(crate) fn refuse_async(call: &'static str) -> Result<(), MixedError> {
     if is_async() {
         return Err(MixedError::InAsync { call });
@@ -73,7 +71,7 @@ pub(crate) fn refuse_async(call: &'static str) -> Result<(), MixedError> {
     Ok(())
 }
 
-/// Runs `call` on a new thread, which is not joined; on this thread if none can start.
+/// The new thread is not joined; `call` runs on this thread if none can start.
 pub(crate) fn on_a_thread_of_its_own(name: &str, call: impl FnOnce() + Send + 'static) {
     // A failed start drops its closure, so the call must be reachable from here too.
     let call = Arc::new(Mutex::new(Some(call)));

@@ -36,7 +36,7 @@ impl Catalog {
     ///
     /// # Errors
     ///
-    /// [`QueryError::DuplicateTable`] when the name is taken, whatever its case.
+    /// [`QueryError::DuplicateTable`] when the name is taken, in any case.
     pub fn register(&mut self, table: Arc<dyn TableSource>) -> Result<(), QueryError> {
         let key = table.name().to_lowercase();
         if self.tables.contains_key(&key) {

@@ -68,8 +68,7 @@ pub enum QueryError {
         /// Where it stands.
         position: Option<Position>,
     },
-    /// The query contradicts itself: an aggregate in WHERE, a column neither grouped nor
-    /// aggregated.
+    /// The query contradicts itself, as by an aggregate in WHERE.
     Invalid {
         /// What is wrong.
         message: String,
@@ -95,15 +94,13 @@ pub enum QueryError {
     },
     /// A table could not be read.
     Read(ReadError),
-    /// The query needs more memory than [`Query::memory_limit`](crate::Query::memory_limit) or its
-    /// plan's quota allows.
+    /// The query needs more memory than its limit allows.
     Quota(MemoryExceeded),
     /// The query's token was cancelled, or its executor was shut down while a job ran.
     Cancelled,
     /// The query's deadline passed before its answer was ready.
     DeadlineExceeded,
-    /// The executor has as many jobs as it admits. Queries wait for room; only a caller's own jobs
-    /// get this.
+    /// The executor has as many jobs as it admits. Queries wait for room instead.
     ExecutorFull,
     /// The executor was shut down, or drains, before the job began.
     ExecutorClosed,
@@ -242,7 +239,7 @@ impl From<JobError> for QueryError {
         match error.kind {
             JobErrorKind::Cancelled => return Self::Cancelled,
             JobErrorKind::DeadlineExceeded => return Self::DeadlineExceeded,
-            // A job is handed back only if none of it ran before its executor was shut down.
+            // A job is handed back only if none of it ran.
             JobErrorKind::HandedBack => return Self::ExecutorClosed,
             _ => {}
         }

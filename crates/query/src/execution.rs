@@ -15,19 +15,13 @@ use crate::windows::{Window, Windows};
 
 #[derive(Debug)]
 pub(crate) struct ReadAhead {
-    /// Bytes that are read ahead of the workers.
     pub(crate) bytes: usize,
-    /// Requests that are under way at the same time.
     pub(crate) requests: usize,
     pub(crate) on_close: OnClose,
 }
 
-/// Runs a query to its end. Dropping the future cancels it.
-///
-/// # Errors
-///
-/// The first failure in the order of the input, or why the run is stopped. No slot runs any more
-/// then.
+/// Dropping the future cancels the query. An error is the first failure in the order of the input,
+/// or why the run is stopped; no slot runs any more then.
 pub(crate) async fn execute(
     query: &PipelineBuilder,
     reads: ReadAhead,
@@ -74,7 +68,6 @@ pub(crate) async fn execute(
     Ok(effort.report(last))
 }
 
-/// Drops fetched bytes and partial results at any end.
 struct GiveUp(Arc<ScanStage>);
 
 impl Drop for GiveUp {

@@ -7,15 +7,9 @@
 //!              names, types    explain                         reading        no thread decides
 //! ```
 //!
-//! | floor | modules |
-//! |---|---|
-//! | face | [`Session`], [`Query`], [`output`] |
-//! | tables | [`source`]: Parquet, CSV, generated rows; [`Catalog`] |
-//! | a run | `execution` over `windows` of what `reading` fetches |
-//! | a plan | [`QueryPlanner`], [`QueryPlan`], [`PipelineBuilder`] |
-//! | control | [`Work`], [`Progress`], `run`, `stop`: pools, token, deadline |
-//!
-//! A module uses those on its own line and below. `columnar` computes; this crate has no kernels.
+//! Modules import down these floors: the face ([`Session`], [`Query`], [`output`]), tables
+//! ([`source`], [`Catalog`]), a run, a plan, control ([`Work`], [`Progress`]). `columnar` computes;
+//! this crate has no kernels.
 #![forbid(unsafe_code)]
 
 mod catalog;

@@ -9,7 +9,7 @@
 //! | date, timestamp | ISO 8601 | ISO 8601 | a string, ISO 8601 |
 //! | two columns of one name | both | both | the later ones get `_2`, `_3`, … |
 //!
-//! A result is rendered whole before a byte is returned, so an error leaves no half result.
+//! An error leaves no half result.
 
 mod csv;
 mod json;

@@ -10,10 +10,8 @@ use crate::plan::QueryPlan;
 use crate::result::QueryResult;
 use crate::statistics::{Metered, WorkerShare};
 
-/// Makes a job of a plan, for callers that submit it themselves.
-///
-/// The job's slots read what is not in memory and block their workers meanwhile. For tables of
-/// files or objects use a [`Session`](crate::Session), which reads ahead of the workers.
+/// Makes a job of a plan, for callers that submit it themselves. Its slots block their workers
+/// while they read what is not in memory; a [`Session`](crate::Session) reads ahead of the workers.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -80,7 +78,6 @@ impl PipelineBuilder {
         self.output(job.cost(self.stage.cost()), deadline)
     }
 
-    /// The stages that follow when every slot of the scan has run.
     pub(crate) fn last_job(&self, deadline: Option<Duration>) -> Job<QueryResult> {
         self.output(Job::builder(self.table.clone()), deadline)
     }

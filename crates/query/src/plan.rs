@@ -8,8 +8,8 @@ use columnar::{Expr, MemoryPool, SelectPlan};
 
 use crate::error::QueryError;
 
-/// A checked query: every name is a column, and every operator fits its types. `--explain` shows
-/// its text.
+/// A checked query: every name is a column, and every operator fits its types. Its text is what
+/// `--explain` shows.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -53,9 +53,9 @@ impl QueryPlan {
     }
 
     /// Limits the query's memory: fetched and decoded parts of files, kept and sorted rows, and
-    /// groups. A query that needs more fails with [`QueryError::Quota`](crate::QueryError::Quota).
-    /// Real use exceeds the quota by at most a tenth and half a MiB for each worker. A returned
-    /// result no longer counts.
+    /// groups; not a returned result. A query that needs more fails with
+    /// [`QueryError::Quota`](crate::QueryError::Quota). Real use exceeds the quota by at most a
+    /// tenth and half a MiB for each worker.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -84,7 +84,7 @@ impl QueryPlan {
     }
 
     /// Partitions groups by these columns instead of the table's shard key, if all are keys of
-    /// GROUP BY. The result stays the same.
+    /// GROUP BY.
     ///
     /// ```
     /// use std::sync::Arc;

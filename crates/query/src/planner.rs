@@ -7,8 +7,7 @@
 //!          └──┴─ over groups: columns are key 0, aggregate 0
 //! ```
 //!
-//! The planner refuses each construct outside its subset by name and place, since skipping a clause
-//! gives a wrong answer.
+//! The planner refuses each construct outside its subset by name and place.
 
 mod clause;
 mod columns;
@@ -35,10 +34,10 @@ use expression::{Leaf, plan_expression};
 use group::GroupColumns;
 use position::{Places, parse_error, place};
 
-/// Operators of a query at most, so that the stack below suffices.
+/// Longer queries would overflow the stack below.
 const OPERATORS: usize = 10_000;
 
-/// Bytes of stack for planning: a fixed part, and a part for each operator.
+/// Bytes of stack for planning: a fixed part, and one for each operator.
 const STACK: usize = 256 * 1024;
 const STACK_PER_OPERATOR: usize = 6 * 1024;
 

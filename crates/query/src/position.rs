@@ -14,8 +14,8 @@ pub struct Position {
 }
 
 impl Position {
-    /// The line of `sql` with this place, and a mark under it; `None` if `sql` has no such line. A
-    /// long line is shortened.
+    /// The line of `sql` with this place, shortened, and a mark under it; `None` if `sql` has no
+    /// such line.
     ///
     /// ```
     /// use query::Position;
@@ -26,7 +26,6 @@ impl Position {
     /// assert_eq!(Position { line: 3, column: 1 }.mark("select 1"), None);
     /// ```
     pub fn mark(&self, sql: &str) -> Option<String> {
-        /// Characters shown on either side of the place.
         const NEAR: usize = 80;
         let line: Vec<char> = sql
             .lines()

@@ -26,7 +26,6 @@ pub struct Progress {
 struct State {
     activity: String,
     running: Vec<JobControl>,
-    /// Slots of jobs that have ended.
     done: usize,
     /// Slots of all jobs, later ones included; 0 if not known.
     expected: usize,
@@ -62,12 +61,10 @@ impl Progress {
         state.expected = 0;
     }
 
-    /// Sets the slots of all jobs, later ones included.
     pub(crate) fn expect(&self, slots: usize) {
         lock(&self.state).expected = slots;
     }
 
-    /// Counts a job until the returned guard is dropped.
     pub(crate) fn add(&self, job: JobControl) -> Counted {
         lock(&self.state).running.push(job.clone());
         Counted {

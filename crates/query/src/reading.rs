@@ -1,5 +1,4 @@
-//! Reads a query's morsels ahead, with several requests under way, in batches in the order of the
-//! slots.
+//! Reads a query's morsels ahead, with several requests under way, in the order of the slots.
 //!
 //! ```text
 //!   slots ──► begun: reserved, requested ──► BatchStream, in bytes ──► arrived ──► windows
@@ -7,15 +6,11 @@
 //!               └──► tasks and blocking calls of the mixed pool ──────────┘ awaited in order
 //! ```
 //!
-//! The stream carries begun reading and weighs what it will bring. So one bound in bytes, checked
-//! before each request, covers requests under way and batches that wait to be taken.
+//! The stream weighs what begun reading will bring, so its bound in bytes covers requests under way
+//! as well. Permits return in any order, so requests stay under way behind a late answer.
 //!
-//! Permits return as answers arrive, in any order. So requests stay under way behind a late answer,
-//! as far as the bytes allow.
-//!
-//! A slot that cannot be read is the last one: no later slot begins, and those begun are dropped.
-//! Closing aborts requests under way; a call that blocks a thread runs to its end, and its answer
-//! is ignored.
+//! A slot that cannot be read is the last one. Closing aborts requests under way; the answer of a
+//! call that blocks a thread is ignored.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,21 +28,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::error::QueryError;
 use crate::windows::{Batches, Item};
 
-/// Bytes of a batch of morsels, so that not every morsel is a hand-over.
+/// Keeps hand-overs fewer than morsels.
 const BATCH_BYTES: usize = 256 << 10;
-/// Batches that fit into the bytes that may be read ahead, unless a morsel is larger.
+/// Batches that fit into the bytes that may be read ahead.
 const BATCHES_AHEAD: usize = 4;
-/// Slots of a batch at most, since a slot that need not be read weighs nothing.
+/// A slot that need not be read weighs nothing, so bytes alone do not bound a batch.
 const BATCH_SLOTS: usize = 64;
 
 /// Every request holds this until it has returned. The mutex only makes calls `Sync`.
 type UntilOver = Arc<Mutex<OnClose>>;
 
-/// Reads a scan's table ahead of its slots.
 pub(crate) struct Reading {
     stream: BatchStream<Begun, QueryError>,
     permits: Arc<Permits>,
-    /// The batch taken from the stream, still under way.
+    /// Taken from the stream, still under way.
     arriving: Option<(Begun, Held<Begun, QueryError>)>,
     over: bool,
 }
@@ -137,7 +131,7 @@ impl Weigh for SlotRun {
     }
 }
 
-/// Slots whose morsels are being read. Dropping it aborts their requests.
+/// Dropping it aborts the requests.
 struct Begun {
     slots: Range<usize>,
     bytes: usize,
@@ -216,7 +210,6 @@ impl AsyncBatchSource for SlotSource {
             if self.stage.is_enough_before(self.next) {
                 break;
             }
-            // A morsel that is too large for the batch begins the next one.
             let is_first = begun.slots.is_empty();
             if !is_first && begun.bytes + self.stage.bytes_to_fetch(self.next) > self.batch_bytes {
                 break;
@@ -276,7 +269,6 @@ impl SlotSource {
                 let part = self.mixed.run_blocking(move || read(fetches, permit, until_over));
                 begun.parts.push_back(part?);
             }
-            // These were not requested, so their slots must not run.
             None => {
                 begun.slots.end = first;
                 self.next = self.stage.slots();
@@ -303,7 +295,7 @@ async fn read_async(fetch: SlotFetch, permit: Permit, _until_over: UntilOver) ->
     Ok(())
 }
 
-/// Calls made when the last request of a query has returned.
+/// Calls for when the last request of a query has returned.
 #[derive(Default)]
 pub(crate) struct OnClose(Vec<Box<dyn FnOnce() + Send>>);
 
@@ -327,7 +319,7 @@ impl fmt::Debug for OnClose {
     }
 }
 
-/// Permits for requests. A failed request or the end of reading closes them.
+/// A failed request or the end of reading closes them.
 struct Permits {
     max: usize,
     free: Arc<Semaphore>,
@@ -358,7 +350,7 @@ impl Permits {
     }
 }
 
-/// A permit dropped before [`succeeded`](Self::succeeded) counts as a failed request.
+/// A drop before [`succeeded`](Self::succeeded) counts as a failed request.
 struct Permit {
     free: Arc<Semaphore>,
     _held: OwnedSemaphorePermit,

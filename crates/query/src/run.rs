@@ -1,4 +1,4 @@
-//! Submits and counts the jobs of work that has begun, and stops them with the work.
+//! The jobs of work that has begun; they stop with the work.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,9 +21,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// # Errors
-    ///
-    /// The job failed, or the run is stopped.
     pub(crate) async fn job<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
         let mut running = self.submit(job).await?;
         let ended = match self.stop.unless_stopped(&mut running).await {
@@ -39,10 +36,6 @@ impl Run {
     }
 
     /// Waits for room in the executor.
-    ///
-    /// # Errors
-    ///
-    /// The executor has ended, or the run is stopped.
     pub(crate) async fn submit<T: Send + 'static>(&self, job: Job<T>) -> Result<RunningJob<T>, QueryError> {
         let submitted = self.stop.unless_stopped(self.executor.submit_async(job)).await?;
         let ticket = submitted?.cancel_on_drop();
@@ -52,7 +45,6 @@ impl Run {
         })
     }
 
-    /// Stops a job at its next slot boundaries, for the reason that stops the run.
     pub(crate) fn cancel<T>(&self, job: &RunningJob<T>) {
         let control = job.ticket.control();
         if matches!(self.stop.why(), QueryError::DeadlineExceeded) {
@@ -82,7 +74,7 @@ impl Run {
     }
 }
 
-/// Awaiting it returns the job's outcome; dropping it cancels the job.
+/// Dropping it cancels the job.
 #[derive(Debug)]
 pub(crate) struct RunningJob<T = ()> {
     ticket: JobTicket<T>,

@@ -56,7 +56,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`QueryError::DuplicateTable`] when the name is taken, whatever its case.
+    /// [`QueryError::DuplicateTable`] when the name is taken.
     pub fn register(&mut self, table: Arc<dyn TableSource>) -> Result<(), QueryError> {
         self.tables.register(table)
     }
@@ -71,8 +71,8 @@ impl Session {
         self.register(source::open(name, path, &self.work)?)
     }
 
-    /// Registers the TPC-H tables `lineitem`, `orders` and `customer`. The first query over a table
-    /// generates the columns that it reads.
+    /// Registers the TPC-H tables `lineitem`, `orders` and `customer`, whose columns the first
+    /// query over them generates.
     ///
     /// ```
     /// use query::Session;
@@ -104,7 +104,7 @@ impl Session {
         &self.tables
     }
 
-    /// How far this session's [`open`](Self::open) is; a clone has its own progress.
+    /// How far this session's [`open`](Self::open) is.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.work.progress()

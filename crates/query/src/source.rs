@@ -7,13 +7,11 @@
 //! ```
 //!
 //! All three are [`TableSource`]s: morsels depend on the data alone, only the columns that a query
-//! reads are made, and every error names the file and the place. Jobs infer the types of a CSV file
-//! and generate rows.
+//! reads are made, and every error names the file and the place. A value that cannot be read is an
+//! error, never NULL.
 //!
 //! Parquet and CSV tables are [stored](columnar::StoredTable): a [`ByteSource`], a file or an
 //! object, is read before a morsel is opened. The feature `object-store` adds tables by URL.
-//!
-//! A value that cannot be read is an error, never NULL.
 
 pub(crate) mod byte_source;
 pub mod csv;
@@ -86,7 +84,6 @@ pub fn open(name: &str, path: impl AsRef<Path>, work: &Work) -> Result<Arc<dyn T
     open_source(name, LocalFile::shared(path)?, extension(path), &opening)
 }
 
-/// `open_url` checks the scheme.
 fn is_url(text: &str) -> bool {
     text.split_once("://").is_some_and(|(scheme, _)| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())

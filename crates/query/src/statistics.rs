@@ -1,7 +1,7 @@
 //! Slots, rows and time of each worker in a job.
 //!
-//! The executor knows slots but no rows, and a stage knows rows but no workers. So [`Metered`]
-//! wraps a stage and keeps a tally for each worker.
+//! The executor knows slots but no rows, and a stage knows rows but no workers, so [`Metered`]
+//! wraps a stage.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -82,7 +82,6 @@ impl fmt::Display for JobStatistics {
     }
 }
 
-/// Runs another stage and tallies its slots and rows by worker.
 pub(crate) struct Metered {
     stage: Arc<dyn Stage>,
     rows: Box<dyn Fn(usize) -> usize + Send + Sync>,
@@ -98,7 +97,7 @@ impl Metered {
         }
     }
 
-    /// Adds a later stage of the same job, which reads no rows, to the tally.
+    /// A later stage reads no rows.
     pub(crate) fn beside(&self, stage: Arc<dyn Stage>) -> Self {
         Self {
             stage,

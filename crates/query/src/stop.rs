@@ -5,7 +5,7 @@
 //!   one timer ────────────┘
 //! ```
 //!
-//! Each run has its own child token and timer, so runs under one token do not affect each other.
+//! Runs under one token do not affect each other.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,16 +22,11 @@ pub(crate) struct Stop {
     caller: CancellationToken,
     token: CancellationToken,
     deadline: Option<Instant>,
-    /// Cancels `token` at the deadline.
     _timer: Option<Delayed>,
 }
 
 impl Stop {
-    /// Arms the timer, if there is a deadline.
-    ///
-    /// # Errors
-    ///
-    /// The run is stopped already, or the pools have no clock.
+    /// An error means that the run is stopped already, or the pools have no clock.
     pub(crate) fn arm(
         caller: &CancellationToken,
         deadline: Option<Instant>,
@@ -62,9 +57,7 @@ impl Stop {
         self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    /// # Errors
-    ///
-    /// The run is stopped, or its deadline has passed while the timer is late.
+    /// Also finds a deadline that has passed while the timer is late.
     pub(crate) fn check(&self) -> Result<(), QueryError> {
         match self.token.is_cancelled() || self.is_late() {
             true => Err(self.why()),
@@ -80,11 +73,6 @@ impl Stop {
         }
     }
 
-    /// Ends when `future` does or the run is stopped.
-    ///
-    /// # Errors
-    ///
-    /// The run is stopped.
     pub(crate) async fn unless_stopped<F: Future>(&self, future: F) -> Result<F::Output, QueryError> {
         let output = self.token.run_until_cancelled(future).await;
         output.ok_or_else(|| self.why())
@@ -144,7 +132,6 @@ mod tests {
         if let Ok(stop) = &stop {
             assert!(matches!(waited(&pools, stop), QueryError::DeadlineExceeded));
         }
-        // The timer has run although `stop` still exists.
         while wake_ups() > 0 {
             std::thread::yield_now();
         }

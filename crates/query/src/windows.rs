@@ -7,15 +7,12 @@
 //! ```
 //!
 //! A job's slots must not wait, and a stage needs their number at its start. So the batches that
-//! have arrived become a window, and the next window gathers while a job computes over it. Two jobs
-//! run at a time, so idle workers find slots while the first ends. More run if two have fewer slots
-//! than workers.
+//! have arrived become a window, and the next one gathers meanwhile. Two jobs run at a time, so
+//! idle workers find slots while the first ends; more if they have fewer slots than workers.
+//! Windows after the first are [`Class::Batch`], so that a long query does not pass new short ones.
 //!
-//! Windows after the first are [`Class::Batch`], so that a long query does not pass new short ones
-//! again and again.
-//!
-//! A query fails with its first failure in the order of the input. The failure closes the stream
-//! and cancels later windows, and the query returns no row.
+//! A query fails with its first failure in the order of the input, which closes the stream and
+//! cancels later windows.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -30,16 +27,14 @@ use pools::stream::{BatchStream, StreamError, Weigh};
 use crate::error::QueryError;
 use crate::run::{Run, RunningJob};
 
-/// Windows that run at the same time, unless they have fewer slots than workers.
 const WINDOWS_AT_ONCE: usize = 2;
-/// Slots of a window for each worker, at most. Several keep the other workers busy beside one long
-/// slot.
+/// Several slots for each worker keep the others busy beside one long slot.
 const SLOTS_PER_WORKER: usize = 8;
 
 pub(crate) struct Windows<'a> {
     pub(crate) table: String,
     pub(crate) run: &'a Run,
-    /// Bytes of a window at most, unless a single batch has more.
+    /// Bytes of a window, unless a single batch has more.
     pub(crate) bytes_max: usize,
 }
 
@@ -70,7 +65,7 @@ impl<B: Weigh + Send + 'static, E: Into<QueryError> + Send + 'static> Batches fo
 
 pub(crate) struct Window {
     pub(crate) stage: Arc<dyn Stage>,
-    /// The number of its first slot in the whole table, for messages.
+    /// In the whole table, for messages.
     pub(crate) first_slot: usize,
     pub(crate) cost: u64,
 }
@@ -87,8 +82,6 @@ struct Running {
 }
 
 impl Windows<'_> {
-    /// `make` returns the stage of each window.
-    ///
     /// Dropping the future closes the stream and cancels running windows.
     pub(crate) async fn run<S: Batches>(
         &self,
@@ -167,7 +160,6 @@ impl Windows<'_> {
                 abandoned = true;
             }
         }
-        // No slot runs any more when the failure is returned.
         for later in &running {
             self.run.cancel(&later.job);
         }
@@ -185,7 +177,6 @@ impl Windows<'_> {
         self.run.in_time(job).build()
     }
 
-    /// Waits for the oldest window, and for a batch if another window may begin.
     async fn next<S: Batches>(
         &self,
         running: &mut VecDeque<Running>,
@@ -285,7 +276,6 @@ impl Effort {
         }
     }
 
-    /// Turns the last job's report into the report of all jobs.
     pub(crate) fn report<T>(mut self, last: JobReport<T>) -> JobReport<T> {
         self.add(&last);
         let wait = self.wait.unwrap_or(last.wait);

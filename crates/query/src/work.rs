@@ -13,9 +13,6 @@ use crate::stop::Stop;
 
 /// The pools that work runs on, the token and deadline that stop it, and its progress.
 ///
-/// Jobs compute on the CPU pool, the mixed pool reads files and objects, and the pools' clock wakes
-/// at a deadline.
-///
 /// ```
 /// use query::pipeline_exec::{Job, PipelineExecutor, step};
 /// use query::{CancellationToken, QueryError, Work};
@@ -47,7 +44,7 @@ impl Work {
         }
     }
 
-    /// Replaces the token that cancels the work. Works may share a token.
+    /// Replaces the token that cancels the work.
     #[must_use]
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
         self.token = token;
@@ -90,8 +87,8 @@ impl Work {
     ///
     /// # Errors
     ///
-    /// The job's failure, [`QueryError::Cancelled`], [`QueryError::DeadlineExceeded`], or
-    /// [`QueryError::Unavailable`] where blocking is not allowed: in async code and in CPU tasks.
+    /// The job's failure, or why it stopped; [`QueryError::Unavailable`] in async code and in CPU
+    /// tasks.
     pub fn run<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
         self.block_on(async {
             let run = self.begin(format!("running {}", job.table_name))?;
@@ -111,7 +108,6 @@ impl Work {
         Stop::arm(&self.token, self.deadline, &self.pools)
     }
 
-    /// Fails if the work is stopped already.
     pub(crate) fn begin(&self, activity: String) -> Result<Run, QueryError> {
         let stop = self.arm_stop()?;
         self.progress.begin(activity);
@@ -123,7 +119,7 @@ impl Work {
         })
     }
 
-    /// The calling thread must be allowed to block.
+    /// Blocks, so the calling thread must be allowed to.
     pub(crate) fn block_on<T>(
         &self,
         answer: impl Future<Output = Result<T, QueryError>>,
@@ -137,7 +133,7 @@ impl Work {
 }
 
 impl Clone for Work {
-    /// The clone has the same pools, token and deadline, and its own progress.
+    /// Everything is shared but the progress.
     fn clone(&self) -> Self {
         Self {
             pools: self.pools.clone(),
@@ -155,7 +151,6 @@ impl From<Pools> for Work {
 }
 
 impl From<PipelineExecutor> for Work {
-    /// The work's CPU pool is `executor`.
     fn from(executor: PipelineExecutor) -> Self {
         Self::new(&Pools::from_executor(executor))
     }

@@ -519,8 +519,8 @@ impl Table<Arc<SimBody>> for PipeEnv<'_, '_> {
     fn get(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {
         let body = self.ports.handle.get(table, index);
         if let Some(body) = &body {
-            let (cost, seq) = (body.state().cost(), body.state().seq());
-            let job = JobHandle { cost, seq, index };
+            let (rank, seq) = (body.state().cost(), body.state().seq());
+            let job = JobHandle { rank, seq, index };
             self.hub.fetched(self.ports.handle.actor(), job);
         }
         body

@@ -9,11 +9,11 @@
 //! ```
 //!
 //! `datafusion-common-runtime` passes every future that it spawns to the process's tracer, on the
-//! spawning thread. Outside a job the future is returned unchanged, so sessions without this crate
-//! keep their behaviour.
+//! spawning thread. Outside a job the future is returned unchanged. Blocking closures are left
+//! alone.
 //!
 //! Aborting tokio's task drops the proxy, which cancels the job's task. A panic of the future
-//! resumes in the proxy, so tokio reports it as its own task's. Blocking closures are left alone.
+//! resumes in the proxy.
 
 mod proxy;
 #[cfg(feature = "plan")]
@@ -48,7 +48,7 @@ pub(crate) fn install(
         Some(at) => return Err(HookTaken::ByWindlass { at }),
         None => {}
     }
-    // Set before the first call of the hook. If another tracer has the hook, this is never used.
+    // If another tracer has the hook, this is never used.
     AROUND.get_or_init(|| around);
     set_join_set_tracer(&HOOK).map_err(|_already_set| HookTaken::ByAnother)?;
     *installed = Some(at);
@@ -94,7 +94,7 @@ fn around() -> Option<&'static dyn JoinSetTracer> {
     AROUND.get()?.as_deref()
 }
 
-/// Why the hook could not be set. DataFusion has one per process, and it cannot be unset.
+/// Why the hook could not be set. DataFusion has one per process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookTaken {

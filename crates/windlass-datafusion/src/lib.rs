@@ -14,8 +14,6 @@
 //!                                    further tasks of the same job
 //! ```
 //!
-//! Other sessions, and other tokio tasks of the process, stay as they are.
-//!
 //! # Depths
 //!
 //! | feature | has | of DataFusion | packages in all |
@@ -24,8 +22,7 @@
 //! | `plan` | also the node on the root, the planner's wrapper, a query's memory | physical plans, sessions | 202 |
 //! | `session`, the default | also one line on a session's builder, and `SET windlass.…` | all | 218 |
 //!
-//! Each includes the one before. This crate enables no feature of `datafusion` (SQL, Parquet,
-//! functions): the program chooses them.
+//! Each includes the one before. The program chooses the features of `datafusion`.
 #![forbid(unsafe_code)]
 #![warn(clippy::disallowed_methods)]
 

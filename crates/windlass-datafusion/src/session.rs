@@ -15,8 +15,7 @@ use crate::windlass::Windlass;
 
 /// Makes the queries of a session jobs.
 pub trait WindlassExt {
-    /// Makes this session's queries jobs in the pools of `windlass`. `SET windlass.class`,
-    /// `windlass.deadline`, `windlass.max_workers` and `windlass.memory` configure them: see
+    /// Makes this session's queries jobs in the pools of `windlass`, configured by
     /// [`WindlassOptions`].
     ///
     /// Call it after setting the session's configuration or query planner: it keeps the one and
@@ -59,7 +58,7 @@ impl WindlassExt for SessionStateBuilder {
     }
 }
 
-/// The planner of a session that has set none, because DataFusion's own is not public.
+/// DataFusion's own planner is not public.
 #[derive(Debug)]
 struct DefaultPlanner;
 

@@ -96,8 +96,7 @@ pub(crate) struct Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let open = lock(&self.all.jobs).open.remove(&self.number);
-        // The last handle to a job may drop futures, which may drop other jobs, so it is dropped
-        // outside the lock.
+        // Outside the lock: the last handle to a job may drop futures, which may drop other jobs.
         drop(open);
     }
 }

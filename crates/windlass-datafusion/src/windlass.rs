@@ -11,7 +11,7 @@ use pools::{AsyncJob, AsyncTask, JobOptions, Pools};
 use crate::hook::{self, HookTaken};
 use crate::snapshot::{Registration, Registry, WindlassSnapshot};
 
-/// Makes DataFusion's queries jobs on the CPU pool of [`Pools`]. A handle; clones share it.
+/// Makes DataFusion's queries jobs on the CPU pool of [`Pools`]. Clones share it.
 ///
 /// ```
 /// use pools::{JobOptions, Pools};
@@ -35,27 +35,24 @@ struct Shared {
 }
 
 impl Windlass {
-    /// Sets the hook of the process, and opens jobs in `pools` from then on.
-    ///
-    /// The hook belongs to no pools: a second call finds it set, and returns a handle to its own
-    /// pools.
+    /// Sets the hook of the process, and opens jobs in `pools` from then on. A second call finds
+    /// the hook set, and returns a handle to its own pools.
     ///
     /// # Errors
     ///
-    /// If another part of the program has set DataFusion's tracer: see [`HookTaken`].
+    /// If another part of the program has set DataFusion's tracer.
     #[track_caller]
     pub fn install(pools: Pools) -> Result<Self, HookTaken> {
         hook::install(None, Location::caller())?;
         Ok(Self::of(pools))
     }
 
-    /// As [`install`](Self::install), around a tracer of the program's own, such as one that puts
-    /// each task into a span. The tracer gets every future first, and the job polls its result.
+    /// As [`install`](Self::install), around a tracer of the program's own, which gets every future
+    /// first; the job polls its result.
     ///
     /// # Errors
     ///
-    /// As [`install`](Self::install), and if the hook is installed already: it wraps one tracer at
-    /// most.
+    /// As [`install`](Self::install), and if the hook is installed already.
     #[track_caller]
     pub fn install_around(pools: Pools, tracer: impl JoinSetTracer) -> Result<Self, HookTaken> {
         hook::install(Some(Box::new(tracer)), Location::caller())?;
@@ -76,8 +73,7 @@ impl Windlass {
     }
 
     /// Runs a future as the first task of a new job; what it spawns by DataFusion belongs to the
-    /// job. For a whole query, planning included: `async { ctx.sql(..).await?.collect().await }`.
-    /// Dropping the task cancels the job.
+    /// job. Dropping the task cancels the job.
     pub fn spawn<F>(&self, options: JobOptions, future: F) -> AsyncTask<F::Output>
     where
         F: Future + Send + 'static,
@@ -90,7 +86,7 @@ impl Windlass {
         })
     }
 
-    /// Opens a job, which counts as open until the second value is dropped.
+    /// The job counts as open until the second value is dropped.
     pub(crate) fn open(&self, options: JobOptions) -> (AsyncJob, Registration) {
         let name = options.job_name().to_owned();
         let job = self.shared.pools.cpu().open(options);

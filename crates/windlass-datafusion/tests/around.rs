@@ -1,5 +1,4 @@
-//! The hook around a tracer of the program's own. The hook is the process's, so this test is a
-//! program.
+//! The hook around a tracer of the program's own. It is the process's, so this test is a program.
 
 use std::any::Any;
 use std::future::Future;
@@ -50,7 +49,6 @@ fn a_tracer_inside_sees_every_future_and_is_polled_by_the_job() {
     let windlass = Windlass::install_around(pools(), tracer.clone()).expect("the hook is free");
     let pools_here = windlass.pools().clone();
     let sum = pools_here.mixed().block_on(async {
-        // Outside a job the future is traced, and polled by tokio.
         assert_eq!(SpawnedTask::spawn(async { 1 }).await.expect("no panic"), 1);
         let task = windlass.spawn(JobOptions::new(), async {
             let future = SpawnedTask::spawn(async { 2 });
@@ -64,7 +62,6 @@ fn a_tracer_inside_sees_every_future_and_is_polled_by_the_job() {
     let counted = [&tracer.futures, &tracer.blocks, &tracer.polls_in_a_job];
     assert_eq!(counted.map(|count| count.load(Ordering::Relaxed)), [2, 1, 1]);
 
-    // Other parts of the program may use the hook, but not wrap a second tracer.
     Windlass::install(pools()).expect("the hook is ours");
     let taken = Windlass::install_around(pools(), tracer).expect_err("it is around one tracer");
     let HookTaken::ByWindlass { at } = taken else {

@@ -1,4 +1,4 @@
-//! A tracer that another part of the program set. It stays set, so this test is a program.
+//! Another part of the program has set a tracer. It stays set, so this test is a program.
 
 use std::any::Any;
 use std::future::Future;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Units of size in lower case, and their bytes.
+/// Units in lower case, and their bytes.
 const SIZES: [(&str, u64); 8] = [
     ("", 1),
     ("b", 1),
@@ -14,10 +14,10 @@ const SIZES: [(&str, u64); 8] = [
     ("gb", 1_000_000_000),
 ];
 
-/// Units of time in lower case, and their milliseconds.
+/// Units in lower case, and their milliseconds.
 const TIMES: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
 
-/// A number of bytes, at least 1.
+/// Returns bytes, at least 1.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let wrong = "a size is a whole number of B, KiB, MiB or GiB, for example 256MiB";
     let bytes = amount(text, &SIZES, wrong)?.and_then(|bytes| usize::try_from(bytes).ok());
@@ -28,7 +28,7 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A time, at least a millisecond.
+/// Returns at least a millisecond.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let wrong = "a time is a whole number of ms, s, min or h, for example 30s";
     match amount(text, &TIMES, wrong)? {
@@ -38,7 +38,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A number in the smallest of `units`; `None` if it does not fit, `wrong` if it is no number.
+/// Counts in the smallest of `units`; `None` if it does not fit, `wrong` if it is no number.
 fn amount(text: &str, units: &[(&str, u64)], wrong: &str) -> Result<Option<u64>, String> {
     let (number, unit) = split(text);
     let (_, factor) = units.iter().find(|(name, _)| *name == unit).ok_or(wrong)?;
@@ -46,7 +46,6 @@ fn amount(text: &str, units: &[(&str, u64)], wrong: &str) -> Result<Option<u64>,
     Ok(number.checked_mul(*factor))
 }
 
-/// The digits at its start, and its unit in lower case.
 fn split(text: &str) -> (&str, String) {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

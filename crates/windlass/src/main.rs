@@ -6,9 +6,8 @@
 //!                      └─ terminal ───────┘ polls progress for a bar, Ctrl-C cancels a token
 //! ```
 //!
-//! It holds no logic that a library could hold: what a query means is in `query`, how it runs in
-//! `pipeline-exec`. Messages go to stderr, and stdout holds a result or nothing. `windlass query
-//! --help` lists the exit codes.
+//! It holds no logic that a library could hold. Messages go to stderr, and stdout holds a result or
+//! nothing. `windlass query --help` lists the exit codes.
 
 mod amount;
 mod message;
@@ -39,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A damaged file is an error message; the reader's panic behind it prints nothing.
+/// The reader's panic on a damaged file prints nothing.
 fn quiet_damaged_files() {
     let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

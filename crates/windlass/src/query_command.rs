@@ -19,9 +19,9 @@ use crate::terminal::{EXIT_CANCELLED, Terminal};
 
 /// Answer a SQL query over one table
 ///
-/// The subset of SQL: columns, arithmetic, sum, count, count(distinct), min, max, avg, median,
-/// var_samp and stddev_samp over one table; WHERE with AND, OR, NOT, comparisons, BETWEEN, IN,
-/// LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.
+/// The subset of SQL: columns, arithmetic, sum, count, count(distinct), min, max, avg, bool_and,
+/// median, var_samp and stddev_samp over one table; WHERE with AND, OR, NOT, comparisons, BETWEEN,
+/// IN, LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\"
@@ -100,7 +100,6 @@ impl From<FormatArgument> for OutputFormat {
     }
 }
 
-/// Runs the command and says on stderr what went wrong.
 pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     let began = Instant::now();
     let failed = |error: &dyn std::fmt::Display, code: u8| {
@@ -148,7 +147,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     }
 }
 
-/// The text of the whole result. `--explain` and `--stats` write to stderr before it returns.
+/// `--explain` and `--stats` write to stderr before it returns.
 fn answer(
     arguments: &QueryArguments,
     mut session: Session,
@@ -177,7 +176,7 @@ fn answer(
     render(&report.rows, arguments.format.into())
 }
 
-/// Writes to stdout. A reader that closes it early (`| head`) is no error.
+/// A reader that closes stdout early (`| head`) is no error.
 fn write(text: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {

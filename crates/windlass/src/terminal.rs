@@ -6,11 +6,9 @@
 //!                        └─ none runs:  end at once
 //! ```
 //!
-//! The handler runs in a thread of its own. One lock guards whether Ctrl-C was pressed and whether
-//! work runs, so no Ctrl-C is lost: work that completes at the same moment counts as cancelled, and
-//! no work starts after it.
-//!
-//! The bar appears only on a terminal and only for work that takes longer than [`BAR_AFTER`].
+//! One lock guards whether Ctrl-C was pressed and whether work runs, so no Ctrl-C is lost: work
+//! that completes at the same moment counts as cancelled, and no work starts after it. The bar
+//! appears only on a terminal and only for work that takes longer than [`BAR_AFTER`].
 
 mod status_line;
 
@@ -26,25 +24,19 @@ use query::{CancellationToken, Progress, QueryError};
 use self::status_line::StatusLine;
 use crate::message::say;
 
-/// Time after which work gets a bar.
 const BAR_AFTER: Duration = Duration::from_millis(500);
-/// Time between two looks at the progress.
 const BAR_EVERY: Duration = Duration::from_millis(100);
 
-/// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
+/// 128 + SIGINT.
 pub(crate) const EXIT_CANCELLED: u8 = 130;
 
-/// Shows work as a bar, and cancels it on Ctrl-C.
 pub(crate) struct Terminal {
     interrupt: Arc<Mutex<Interrupt>>,
 }
 
 struct Interrupt {
-    /// Ctrl-C was pressed.
     requested: bool,
-    /// Cancels all work of the program.
     token: CancellationToken,
-    /// The bar of the work that runs.
     bar: Option<ProgressBar>,
 }
 
@@ -70,7 +62,6 @@ impl Terminal {
         }
     }
 
-    /// Does `work`, which blocks, and shows its progress.
     pub(crate) fn watch<T>(
         &self,
         progress: &Progress,
@@ -107,16 +98,13 @@ impl Terminal {
     }
 }
 
-/// What follows from a Ctrl-C.
 #[derive(Debug, PartialEq, Eq)]
 enum Reaction {
-    /// The work is cancelled; the program goes on until it has ended.
+    /// The program goes on until the work has ended.
     Cancelled,
-    /// The program ends now.
     End,
 }
 
-/// Ctrl-C was pressed.
 fn request(interrupt: &Mutex<Interrupt>) -> Reaction {
     let mut interrupt = lock(interrupt);
     let again = std::mem::replace(&mut interrupt.requested, true);
@@ -181,7 +169,6 @@ mod tests {
 
     use super::*;
 
-    /// A terminal, and work that its token cancels.
     fn terminal() -> (Terminal, Work) {
         let token = CancellationToken::new();
         let executor = PipelineExecutor::new(1).expect("a thread starts");
@@ -189,7 +176,6 @@ mod tests {
         (Terminal::without_handler(token), work)
     }
 
-    /// Runs a job of one slot, which presses keys.
     fn run(
         (terminal, work): &(Terminal, Work),
         press: impl Fn(&Mutex<Interrupt>) + Send + Sync + 'static,
@@ -218,7 +204,6 @@ mod tests {
 
     #[test]
     fn a_job_that_completed_before_the_cancel_reached_it_counts_as_cancelled() {
-        // The job ends well before the token is cancelled.
         let outcome = run(&terminal(), |interrupt| lock(interrupt).requested = true);
         assert!(matches!(outcome, Err(QueryError::Cancelled)), "{outcome:?}");
     }

@@ -11,7 +11,7 @@ use super::sum::{Sum, sums};
 use crate::expr::Expr;
 use crate::memory::MemoryPool;
 
-/// `avg(argument)`. It shares the state of `sum`.
+/// Shares the state of `sum`.
 pub(super) struct Average;
 
 impl Definition for Average {

@@ -76,12 +76,12 @@ impl Aggregate {
         self.argument.as_ref()
     }
 
-    /// An empty state; aggregates of equal [`state_key`](Self::state_key) can share it.
+    /// Aggregates of equal [`state_key`](Self::state_key) can share it.
     pub(super) fn new_state(&self, pool: Option<&Arc<MemoryPool>>) -> Box<dyn AggregateState> {
         self.function.definition().new_state(self.argument_type(), pool)
     }
 
-    /// A sum and an average of one argument have the same key.
+    /// `Debug` of an expression ends with its type, so equal keys have arguments of equal type.
     pub(super) fn state_key(&self) -> (&'static str, Option<String>) {
         (
             self.function.definition().state_kind(),
@@ -89,7 +89,6 @@ impl Aggregate {
         )
     }
 
-    /// The results of all groups.
     pub(super) fn finish(&self, state: &dyn AggregateState) -> Result<ArrayRef, ExecError> {
         let definition = self.function.definition();
         definition
@@ -97,7 +96,6 @@ impl Aggregate {
             .map_err(|error| self.failed(error))
     }
 
-    /// Turns a state's failure into this aggregate's error.
     pub(super) fn failed(&self, error: StateError) -> ExecError {
         match error {
             StateError::Overflow => ExecError::Overflow {

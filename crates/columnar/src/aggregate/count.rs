@@ -11,7 +11,6 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::Expr;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// `count(*)` and `count(argument)`.
 pub(super) struct Count;
 
 impl Definition for Count {
@@ -34,7 +33,6 @@ impl Definition for Count {
     }
 }
 
-/// Rows, or values that are not NULL, per group.
 #[derive(Debug)]
 struct CountState {
     counts: ReservedVec<i64>,

@@ -9,22 +9,19 @@ use super::state::{AggregateState, StateError};
 use crate::expr::Expr;
 use crate::memory::MemoryPool;
 
-/// The implementation of an [`AggregateFunction`](super::AggregateFunction).
 pub(super) trait Definition: Sync {
     /// The argument as the state takes it, and the result type. `None` rejects the argument's type.
     fn bind(&self, argument: Expr) -> Option<(Expr, DataType)>;
 
-    /// The kind of state. Functions of one kind and argument share a state.
+    /// Functions of one kind and argument share a state.
     fn state_kind(&self) -> &'static str;
 
-    /// An empty state for arguments of this type; `count(*)` has no argument.
     fn new_state(
         &self,
         argument: Option<&DataType>,
         pool: Option<&Arc<MemoryPool>>,
     ) -> Box<dyn AggregateState>;
 
-    /// The results of all groups, from a state for arguments of type `argument`.
     fn finish(
         &self,
         state: &dyn AggregateState,

@@ -18,7 +18,6 @@ use crate::expr::{Expr, canonical_floats};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec, encoded_bytes};
 use crate::partition::{StableHasher, hash_fixed_key};
 
-/// `count(distinct argument)`.
 pub(super) struct CountDistinct;
 
 impl Definition for CountDistinct {
@@ -56,7 +55,6 @@ impl Definition for CountDistinct {
 
 struct DistinctState {
     converter: RowConverter,
-    /// Each item is a pair.
     pairs: Members,
     values: Values,
     /// The hash of each value, without its group.

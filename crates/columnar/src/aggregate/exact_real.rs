@@ -1,4 +1,4 @@
-//! Sums of integers and doubles without rounding.
+//! Sums of integers and doubles without rounding, for `variance`. `sum` of doubles adds in slot order.
 //!
 //! ```text
 //!   digits of 32 bits       … 2^-64   2^-32   1   2^32 …      only those that were needed, each in 64 bits:
@@ -13,7 +13,7 @@ const ADDITIONS_MAX: u32 = 1 << 30;
 /// Digits of a term: the square of 256 bits.
 const TERM_DIGITS: usize = 16;
 
-/// A number to add: `±Σ digits[i] · 2^(32·(lowest + i))`.
+/// `±Σ digits[i] · 2^(32·(lowest + i))`; sums and magnitudes have the same form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     is_negative: bool,
@@ -47,7 +47,7 @@ impl Term {
         term
     }
 
-    /// A magnitude of 256 bits, the lowest byte first.
+    /// The lowest byte comes first.
     pub(super) fn of_bytes(is_negative: bool, bytes: [u8; 32]) -> Self {
         let mut term = Self {
             is_negative,
@@ -76,7 +76,6 @@ impl Term {
     }
 }
 
-/// A sum: `Σ digits[i] · 2^(32·(lowest + i))`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExactReal {
     lowest: i32,
@@ -85,7 +84,6 @@ pub(super) struct ExactReal {
 }
 
 impl ExactReal {
-    /// Adds a number; `reservation` is for the digits.
     pub(super) fn add(&mut self, term: &Term, reservation: &mut Reservation) -> Result<(), MemoryExceeded> {
         self.add_digits(
             term.is_negative,
@@ -95,7 +93,6 @@ impl ExactReal {
         )
     }
 
-    /// Adds another sum.
     pub(super) fn merge(
         &mut self,
         other: &Self,
@@ -158,7 +155,6 @@ impl ExactReal {
         Ok(start)
     }
 
-    /// The sum without its sign.
     pub(super) fn magnitude(&self) -> Magnitude {
         self.parts().1
     }
@@ -182,7 +178,6 @@ impl ExactReal {
     }
 }
 
-/// A nonnegative number: `Σ digits[i] · 2^(32·(lowest + i))`.
 #[derive(Clone, Debug)]
 pub(super) struct Magnitude {
     lowest: i32,
@@ -204,7 +199,7 @@ impl Magnitude {
         Self { lowest, digits }
     }
 
-    /// The difference to a number that is not larger.
+    /// `other` must not be larger.
     pub(super) fn minus(&self, other: &Self) -> Self {
         let lowest = self.lowest.min(other.lowest);
         let end = |number: &Self| number.lowest - lowest + number.digits.len() as i32;

@@ -6,8 +6,7 @@
 //!                                                  yes ─► wide[group] += narrow[group], which restarts at zero
 //! ```
 //!
-//! Almost all sums fit in 64 bits. The bound of a chunk's values, times its rows, bounds what the
-//! chunk adds.
+//! A chunk adds at most the bound of its values times its rows.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -91,7 +90,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         }
     }
 
-    /// Whether narrow sums can take `more`, if necessary after moving to wide ones.
+    /// Moves to wide sums if necessary. False if narrow ones cannot take `more`.
     fn make_room(&mut self, more: Option<u64>) -> Result<bool, MemoryExceeded> {
         let fits = |bound: u64| {
             let sum = bound.checked_add(more?)?;
@@ -130,12 +129,11 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         (0..self.narrow.len()).map(|group| self.sum(group))
     }
 
-    /// The sums as doubles, in units of `10^-scale`.
+    /// In units of `10^-scale`.
     pub(super) fn doubles(&self) -> impl Iterator<Item = f64> {
         self.sums().map(|sum| sum.double())
     }
 
-    /// Non-NULL values per group.
     pub(super) fn counts(&self) -> &[u64] {
         &self.counts
     }
@@ -279,7 +277,6 @@ impl Wide {
         self.carry += other.carry;
     }
 
-    /// The sum, if it fits 128 bits.
     fn value(self) -> Option<i128> {
         (self.carry == 0).then_some(self.low)
     }

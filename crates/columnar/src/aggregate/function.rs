@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::average::Average;
+use super::bool_and::BoolAnd;
 use super::count::Count;
 use super::definition::Definition;
 use super::distinct::CountDistinct;
@@ -11,7 +12,7 @@ use super::min_max::MinMax;
 use super::sum::Sum;
 use super::variance::{StandardDeviation, Variance};
 
-/// An aggregate function.
+/// An aggregate function. All but the counts are NULL without values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AggregateFunction {
@@ -19,15 +20,17 @@ pub enum AggregateFunction {
     Count,
     /// The number of distinct non-NULL values.
     CountDistinct,
-    /// The sum of the non-NULL values; NULL without values.
+    /// The sum of the non-NULL values.
     Sum,
-    /// The smallest value; NULL without values.
+    /// The smallest value.
     Min,
-    /// The largest value; NULL without values.
+    /// The largest value.
     Max,
-    /// The exact sum divided by the count, as a double; NULL without values.
+    /// Whether all non-NULL booleans are true.
+    BoolAnd,
+    /// The exact sum divided by the count, as a double.
     Avg,
-    /// The median as a double, of an even count the mean of the middle two; NULL without values.
+    /// The median as a double, of an even count the mean of the middle two.
     Median,
     /// The variance of a sample, from exact sums, as a double; NULL for fewer than two values.
     VarSamp,
@@ -35,12 +38,13 @@ pub enum AggregateFunction {
     StddevSamp,
 }
 
-/// Each function, its SQL name, whether it is the DISTINCT form, and its definition.
+/// The `bool` marks the DISTINCT form.
 const FUNCTIONS: &[(AggregateFunction, &str, bool, &dyn Definition)] = &[
     (AggregateFunction::Sum, "sum", false, &Sum),
     (AggregateFunction::Count, "count", false, &Count),
     (AggregateFunction::Min, "min", false, &MinMax { smallest: true }),
     (AggregateFunction::Max, "max", false, &MinMax { smallest: false }),
+    (AggregateFunction::BoolAnd, "bool_and", false, &BoolAnd),
     (AggregateFunction::Avg, "avg", false, &Average),
     (AggregateFunction::CountDistinct, "count", true, &CountDistinct),
     (AggregateFunction::Median, "median", false, &Median),

@@ -2,25 +2,21 @@
 
 use arrow::buffer::NullBuffer;
 
-/// The group of each row of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GroupIds<'a> {
-    /// All rows are of group 0.
     Single {
-        /// The number of rows.
+        /// All rows are of group 0.
         rows: usize,
     },
-    /// One group number per row.
     PerRow {
-        /// The groups.
         groups: &'a [u32],
-        /// The number of rows per group, if groups are few.
+        /// Rows per group, if groups are few.
         counts: Option<&'a [u32]>,
     },
 }
 
 impl GroupIds<'_> {
-    /// Calls `visit(group, row)` for each non-NULL row, in row order.
+    /// In row order, without NULLs.
     #[inline]
     pub(super) fn for_each(self, nulls: Option<&NullBuffer>, mut visit: impl FnMut(usize, usize)) {
         match (self, nulls.filter(|nulls| nulls.null_count() > 0)) {

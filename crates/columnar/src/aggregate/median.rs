@@ -1,8 +1,7 @@
 //! `median`: the middle value, or the mean of the middle two, as a double.
 //!
-//! The state keeps every value. The median of integers and decimals is exact and rounded once; the
-//! mean of two doubles is half of their rounded sum. NaN is above every other double, as in ORDER
-//! BY.
+//! The median of integers and decimals is exact and rounded once; the mean of two doubles is half
+//! of their rounded sum. NaN is above every other double, as in ORDER BY.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -19,7 +18,6 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::{Expr, canonical_floats};
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// `median(argument)`.
 pub(super) struct Median;
 
 impl Definition for Median {
@@ -173,7 +171,6 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 }
 
-/// Reorders values in units of `10^-scale`; `None` without values.
 fn median<N: Middle>(values: &mut [N], scale: i8) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
     let is_even = values.len().is_multiple_of(2);

@@ -12,7 +12,6 @@ use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 /// Items of a list at most: item numbers have 32 bits.
 const ITEMS_MAX: usize = u32::MAX as usize;
 
-/// The group of each item; items are numbered from 0.
 #[derive(Debug)]
 pub(super) struct Members {
     groups: usize,
@@ -49,22 +48,18 @@ impl Members {
         self.starts.clear();
     }
 
-    /// The number of groups.
     pub(super) fn groups(&self) -> usize {
         self.groups
     }
 
-    /// The number of items.
     pub(super) fn len(&self) -> usize {
         self.group_of.len()
     }
 
-    /// The group of each item.
     pub(super) fn group_of(&self) -> &[u32] {
         &self.group_of
     }
 
-    /// Adds an item, or fails if its number exceeds 32 bits.
     pub(super) fn push(&mut self, group: usize) -> Result<(), StateError> {
         if self.len() >= self.items_max {
             let message = format!("more than {} values would have to be kept", self.items_max);
@@ -74,7 +69,6 @@ impl Members {
         Ok(self.group_of.push(group as u32)?)
     }
 
-    /// Reorders the groups: `order[i]`, each once, becomes group `i`.
     pub(super) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
         let pool = self.pool.as_ref();
         let mut place = ReservedVec::new(pool);
@@ -94,8 +88,7 @@ impl Members {
         Ok(())
     }
 
-    /// Calls `visit` with each item of the groups `first..first + groups` and its group, counted
-    /// from `first`.
+    /// Groups are counted from `first`.
     pub(super) fn of_groups(
         &self,
         first: usize,
@@ -119,12 +112,10 @@ impl Members {
         Ok(())
     }
 
-    /// Bytes that [`by_group`](Self::by_group) allocates.
     pub(super) fn by_group_bytes(&self) -> usize {
         (self.len() + self.groups + 1) * size_of::<u32>()
     }
 
-    /// The items by group, and the start of each group.
     pub(super) fn by_group(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut items, mut starts) = (vec![0; self.len()], vec![0; self.groups + 1]);
         self.sort(&mut items, &mut starts);

@@ -17,7 +17,6 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::{Expr, canonical_floats};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 
-/// `min(argument)` or `max(argument)`.
 pub(super) struct MinMax {
     pub(super) smallest: bool,
 }
@@ -194,7 +193,6 @@ struct BytesMinMax {
     ahead: usize,
 }
 
-/// Bytes to reserve ahead.
 const AHEAD: usize = 16 * 1024;
 
 impl BytesMinMax {

@@ -12,15 +12,12 @@ use crate::error::ExecError;
 use crate::expr::Expr;
 use crate::memory::MemoryPool;
 
-/// A state per distinct aggregate.
 pub(crate) type States = Vec<Box<dyn AggregateState>>;
 
-/// A list of aggregates that keeps each distinct state once.
 #[derive(Debug)]
 pub(crate) struct AggregatePlan {
     aggregates: Vec<Aggregate>,
     state_of: Vec<usize>,
-    /// An aggregate that makes each state.
     made_by: Vec<usize>,
     arguments: Vec<Expr>,
     argument_of: Vec<Option<usize>>,
@@ -65,22 +62,18 @@ impl AggregatePlan {
         &self.arguments
     }
 
-    /// The result types.
     pub(crate) fn result_types(&self) -> impl Iterator<Item = &DataType> {
         self.aggregates.iter().map(Aggregate::data_type)
     }
 
-    /// The number of states.
     pub(crate) fn states(&self) -> usize {
         self.made_by.len()
     }
 
-    /// Whether no state shows the order of additions.
     pub(crate) fn is_exact(&self) -> bool {
         self.new_states(None).iter().all(|state| state.is_exact())
     }
 
-    /// Empty states that reserve from `pool`.
     pub(crate) fn new_states(&self, pool: Option<&Arc<MemoryPool>>) -> States {
         self.made_by
             .iter()
@@ -88,7 +81,7 @@ impl AggregatePlan {
             .collect()
     }
 
-    /// Adds rows, with values in the order of [`arguments`](Self::arguments).
+    /// `values` follow [`arguments`](Self::arguments).
     pub(crate) fn update(
         &self,
         states: &mut [Box<dyn AggregateState>],
@@ -103,7 +96,7 @@ impl AggregatePlan {
         Ok(())
     }
 
-    /// Adds groups `first..` of `from`, states of the same plan, to the groups `map`.
+    /// Adds groups `first..` of `from` to the groups `map`.
     pub(crate) fn merge(
         &self,
         states: &mut [Box<dyn AggregateState>],
@@ -118,7 +111,6 @@ impl AggregatePlan {
         Ok(())
     }
 
-    /// The result columns, in the aggregates' order.
     pub(crate) fn finish(&self, states: &[Box<dyn AggregateState>]) -> Result<Vec<ArrayRef>, ExecError> {
         let result = |(aggregate, &state): (&Aggregate, &usize)| aggregate.finish(states[state].as_ref());
         self.aggregates.iter().zip(&self.state_of).map(result).collect()

@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 use super::group_ids::GroupIds;
 use crate::memory::MemoryExceeded;
 
-/// The states of all groups. A state reserves memory before use, and fails if the pool refuses.
+/// Reserves memory before use, and fails if the pool refuses.
 pub(crate) trait AggregateState: Any + Send + Sync {
     /// Whether no result shows the order of additions.
     fn is_exact(&self) -> bool;
@@ -18,7 +18,7 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     /// Makes room for groups `0..groups`; new ones are empty.
     fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded>;
 
-    /// Adds rows: `values` has each row's argument, and is absent for `count(*)`.
+    /// `values` is absent for `count(*)`.
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError>;
 
     /// Reorders the groups: `order[i]`, each once, becomes group `i`.
@@ -32,18 +32,13 @@ pub(crate) trait AggregateState: Any + Send + Sync {
         0
     }
 
-    /// The results of all groups.
     fn finish(&self, data_type: &DataType) -> Result<ArrayRef, StateError>;
 }
 
-/// Why a state has no result.
 #[derive(Debug)]
 pub(crate) enum StateError {
-    /// A value exceeds its type.
     Overflow,
-    /// The pool has no room.
     Memory(MemoryExceeded),
-    /// Arrow failed to make an array.
     Arrow(ArrowError),
 }
 
@@ -59,7 +54,6 @@ impl From<MemoryExceeded> for StateError {
     }
 }
 
-/// Downcasts `state` to its kind.
 pub(super) fn same_kind<S: AggregateState>(state: &dyn AggregateState) -> &S {
     let state: &dyn Any = state;
     state
@@ -67,7 +61,6 @@ pub(super) fn same_kind<S: AggregateState>(state: &dyn AggregateState) -> &S {
         .expect("states of one aggregate are of one kind")
 }
 
-/// Shares a result array.
 pub(super) fn shared(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
 }

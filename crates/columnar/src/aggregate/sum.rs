@@ -21,7 +21,6 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::Expr;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// `sum(argument)`.
 pub(super) struct Sum;
 
 impl Definition for Sum {
@@ -61,7 +60,6 @@ pub(super) trait Sums {
     fn scale(&self) -> i8;
 }
 
-/// A state of [`Sum`] for arguments of this type.
 pub(super) fn sums<'s>(state: &'s dyn AggregateState, argument: &DataType) -> &'s dyn Sums {
     match argument {
         DataType::Decimal128(..) => same_kind::<ExactSum<Decimal128Type>>(state),
@@ -72,7 +70,6 @@ pub(super) fn sums<'s>(state: &'s dyn AggregateState, argument: &DataType) -> &'
 }
 
 trait Total<N>: Copy + Debug + Default + Send + Sync + 'static {
-    /// Whether the order of additions never shows in a result.
     const IS_EXACT: bool;
 
     fn add(&mut self, value: N);

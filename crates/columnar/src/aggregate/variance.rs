@@ -3,7 +3,7 @@
 //! With n values, their sum S and sum of squares Q, the variance is (n·Q − S²) / (n·(n − 1)). The
 //! numerator is exact in any order of rows. Numerator, denominator, quotient and square root are
 //! each rounded to a double; decimals are divided by one more rounded power of ten. The result is
-//! NULL for fewer than two values, and NaN if one is infinite or NaN.
+//! NaN if a value is infinite or NaN.
 
 use std::sync::Arc;
 
@@ -17,10 +17,9 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::Expr;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 
-/// `var_samp(argument)`.
 pub(super) struct Variance;
 
-/// `stddev_samp(argument)`. It shares the state of `var_samp`.
+/// Shares the state of `var_samp`.
 pub(super) struct StandardDeviation;
 
 impl Definition for Variance {
@@ -161,7 +160,7 @@ impl Moments {
         self.squares.merge(&other.squares, digits)
     }
 
-    /// The variance of values in units of `10^-scale`, or its square root.
+    /// Values are in units of `10^-scale`.
     fn variance(&self, scale: i8, is_root: bool) -> Option<f64> {
         if self.count < 2 {
             return None;

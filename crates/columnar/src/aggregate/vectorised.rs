@@ -16,7 +16,6 @@ const BLOCK: usize = 256;
 const LOOKS_FROM: usize = 2_048;
 const LOOKS: usize = 32;
 
-/// Looks at a sample of rows.
 fn heavy(groups: &[u32]) -> Option<u32> {
     if groups.len() < LOOKS_FROM {
         return None;
@@ -31,7 +30,7 @@ fn heavy(groups: &[u32]) -> Option<u32> {
     (rows >= LOOKS / 5).then_some(heavy)
 }
 
-/// Adds each row's value to its group's sum. The caller rules out overflow.
+/// The caller rules out overflow.
 pub(super) fn add_all<N: Copy>(sums: &mut [i64], groups: &[u32], rows: &[N], what: impl Fn(N) -> i64) {
     if sums.len() > FEW {
         let Some(heavy) = heavy(groups) else {
@@ -74,7 +73,6 @@ pub(super) fn add_all<N: Copy>(sums: &mut [i64], groups: &[u32], rows: &[N], wha
     }
 }
 
-/// Adds each group's rows to its count.
 pub(crate) fn count_all(counts: &mut [u32], groups: &[u32]) {
     if counts.len() > FEW {
         let Some(heavy) = heavy(groups) else {

@@ -7,12 +7,11 @@ pub const HEAD: usize = 128;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Growth {
     /// The first chunk has room for [`HEAD`] values, each other for twice as many as the one
-    /// before. n values take log n allocations, and beyond the head more than half of the memory is
-    /// used.
+    /// before.
     #[default]
     Doubling,
     /// The values of each chunk, rounded up to a power of two so that a shift finds an index. At
-    /// most one chunk is unused, but n values take n allocations, divided by that number.
+    /// most one chunk is unused.
     Fixed(usize),
 }
 
@@ -38,7 +37,6 @@ impl Layout {
         }
     }
 
-    /// The values that chunk `number` has room for.
     pub(super) fn size(self, number: usize) -> usize {
         match self {
             Self::Doubling => HEAD << number,
@@ -51,9 +49,9 @@ impl Layout {
     pub(super) fn locate(self, index: usize) -> (usize, usize) {
         match self {
             Self::Doubling => {
-                // With the head added, each chunk begins at a power of two. The other addition
-                // changes no highest bit; it tells the compiler that there is one. An index whose
-                // sum wraps gets a place behind the end of the head.
+                // With the head added, each chunk begins at a power of two. `| HEAD` changes no
+                // highest bit; it tells the compiler that there is one. An index whose sum wraps
+                // gets a place past the head.
                 let shifted = index.wrapping_add(HEAD);
                 let highest = usize::BITS - 1 - (shifted | HEAD).leading_zeros();
                 (
@@ -70,7 +68,6 @@ impl Layout {
 mod tests {
     use super::*;
 
-    /// Checks that indices fill the chunks in order.
     fn check(growth: Growth, sizes: &[usize]) {
         let layout = Layout::new(growth);
         let mut index = 0;

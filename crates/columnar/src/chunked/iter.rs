@@ -13,20 +13,17 @@ pub type Iter<'a, T> = Values<slice::Iter<'a, Vec<T>>, slice::Iter<'a, T>>;
 /// The values of a list, by mutable reference.
 pub type IterMut<'a, T> = Values<slice::IterMut<'a, Vec<T>>, slice::IterMut<'a, T>>;
 
-/// The values in chunks `C`, each iterated by an `I`. `front` and `back` give single values; whole
-/// chunks are between them.
+/// The values in chunks `C`, each iterated by an `I`.
 #[derive(Clone, Debug)]
 pub struct Values<C, I> {
     front: I,
     chunks: C,
-    /// Values in the chunks between.
     between: usize,
     back: I,
 }
 
 impl<C, I: Default> Values<C, I> {
-    /// Iterates over `chunks`, which have `between` values and no empty chunk, and then over
-    /// `back`.
+    /// No chunk is empty. `between` is the number of their values.
     pub(super) fn new(chunks: C, between: usize, back: I) -> Self {
         Self {
             front: I::default(),

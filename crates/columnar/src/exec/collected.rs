@@ -10,20 +10,17 @@ use crate::error::ExecError;
 use crate::group_by::SlotGroups;
 use crate::memory::{MemoryPool, Reservation, RetainedSize, compact, compact_bytes};
 
-/// A slot's part of the result.
 pub(super) enum Collected {
     Rows(SlotRows),
     /// `None` where another slot took over the groups.
     Groups(Option<Box<SlotGroups>>),
 }
 
-/// A slot's output rows, in pieces.
 #[derive(Debug)]
 pub(super) struct SlotRows {
     /// Each piece's output columns, then the order's keys.
     pub(super) pieces: Vec<Vec<ArrayRef>>,
     pub(super) rows: usize,
-    /// For the pieces.
     pub(super) reservation: Reservation,
 }
 
@@ -62,7 +59,6 @@ impl SlotRows {
 }
 
 impl Collected {
-    /// Rows that this adds to a result without groups.
     pub(super) fn rows(&self) -> usize {
         match self {
             Self::Rows(rows) => rows.rows,

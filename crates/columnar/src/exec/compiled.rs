@@ -12,7 +12,6 @@ use crate::filter::FilterPlan;
 use crate::plan::{Output, SelectPlan, rows_of};
 use crate::table::StoredTable;
 
-/// A plan and its slots.
 pub(super) struct CompiledScan {
     pub(super) scan: SelectPlan,
     pub(super) filter: FilterPlan,
@@ -24,7 +23,6 @@ pub(super) struct CompiledScan {
     ruled_out: Vec<OnceLock<bool>>,
 }
 
-/// How slots and the merge make the output.
 pub(super) enum OutputPlan {
     Rows(RowPlan),
     Groups(Box<GroupPlan>),
@@ -58,7 +56,6 @@ impl CompiledScan {
         }
     }
 
-    /// The table, if slots need fetches.
     pub(super) fn stored(&self) -> Option<&dyn StoredTable> {
         self.scan
             .table
@@ -66,12 +63,11 @@ impl CompiledScan {
             .filter(|_| !self.projection.is_empty())
     }
 
-    /// Whether statistics rule out every row of `morsel`; the answer never changes.
     pub(super) fn rules_out(&self, morsel: usize) -> bool {
         *self.ruled_out[morsel].get_or_init(|| self.filter.skips(self.scan.table.as_ref(), morsel))
     }
 
-    /// Whether the first rows of the input suffice, so later slots need not run.
+    /// Whether the first rows of the input suffice.
     pub(super) fn stops_early(&self) -> bool {
         matches!(self.output, OutputPlan::Rows(_)) && self.scan.order.is_empty() && self.scan.limit.is_some()
     }
@@ -83,7 +79,6 @@ impl CompiledScan {
         }
     }
 
-    /// An estimate of the work: bytes of the columns to read.
     pub(super) fn cost(&self) -> u64 {
         let schema = self.scan.table.schema();
         let width = |&column: &usize| schema.field(column).data_type().primitive_width().unwrap_or(16) as u64;
@@ -91,7 +86,6 @@ impl CompiledScan {
         (rows_of(self.scan.table.as_ref()) as u64).saturating_mul(row.max(1))
     }
 
-    /// A slot's part of the result, from its chunks.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         slot: usize,

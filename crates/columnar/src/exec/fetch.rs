@@ -1,11 +1,5 @@
-//! Fetches for slots before they run. Fetches begin in slot order, several at a time.
-//!
-//! ```text
-//!   begin_fetch(slot)             reserves the slot's bytes
-//!   SlotFetch ──► run, run_async  reads them, and leaves them or the error for the slot
-//! ```
-//!
-//! So reservations do not depend on the order of answers.
+//! Fetches for slots before they run. Fetches begin in slot order, several at a time. Each reserves
+//! its bytes as it begins, so reservations do not depend on the order of answers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -88,8 +82,8 @@ impl SlotFetch {
             .is_some()
     }
 
-    /// Reads, and leaves the bytes or the error for the slot. The call blocks: CPU workers must not
-    /// make it.
+    /// Reads, and leaves the bytes or the error for the slot. It blocks: CPU workers must not call
+    /// it.
     ///
     /// # Errors
     ///

@@ -48,7 +48,6 @@ impl ScanStage {
     }
 }
 
-/// A slot per table.
 struct PartitionTables(Arc<ScanStage>);
 
 impl Stage for PartitionTables {
@@ -69,7 +68,6 @@ impl Stage for PartitionTables {
     }
 }
 
-/// A slot per range of partitions.
 struct MergeGroups(Arc<ScanStage>);
 
 impl Stage for MergeGroups {
@@ -89,7 +87,6 @@ impl Stage for MergeGroups {
     }
 }
 
-/// A slot per batch.
 struct OrderGroups(Arc<ScanStage>);
 
 impl Stage for OrderGroups {

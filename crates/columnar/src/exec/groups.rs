@@ -7,10 +7,8 @@
 //!   ...              ┘   ...                           ┘    (with ORDER BY: the output merges sorted shards)
 //! ```
 //!
-//! A slot leaves its groups by partition of their keys. Workers merge ranges of partitions in
-//! parallel, each in slot order, so no thread decides the order of additions. HAVING and the output
-//! expressions run over merged groups as over rows. The groups' first rows give their order
-//! ([`super::ordering`]).
+//! Workers merge ranges of partitions in parallel, each in slot order, so no thread decides the
+//! order of additions. The groups' first rows give their order ([`super::ordering`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +28,6 @@ use crate::group_by::{GroupBy, GroupTable, Grouping, Merged, SlotGroups, merge};
 use crate::memory::{MemoryPool, Reservation, width};
 use crate::plan::{Output, SelectPlan};
 
-/// How rows become groups, and groups output.
 pub(super) struct GroupPlan {
     group_by: GroupBy,
     having: Option<Expr>,
@@ -38,14 +35,12 @@ pub(super) struct GroupPlan {
     pool: Option<Arc<MemoryPool>>,
 }
 
-/// The result of one range of partitions.
 #[derive(Debug, Default)]
 pub(super) struct Shard {
     /// The output columns, then the order's keys; no columns without groups.
     pub(super) columns: Vec<ArrayRef>,
     /// The first row of each group: slot in the upper half, row in the lower.
     pub(super) firsts: Vec<u64>,
-    /// For columns and first rows.
     pub(super) reservation: Reservation,
 }
 
@@ -63,12 +58,10 @@ impl GroupPlan {
         }
     }
 
-    /// The grouping of all slots.
     pub(super) fn group_by(&self) -> &GroupBy {
         &self.group_by
     }
 
-    /// Collects the groups of a slot's chunks.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         slot: usize,
@@ -91,7 +84,6 @@ impl GroupPlan {
         grouping.finish()
     }
 
-    /// Merges some partitions and makes their output. Returns `None` if `leave_off` said so.
     pub(super) fn merge(
         &self,
         slots: &[SlotGroups],
@@ -165,8 +157,7 @@ impl GroupPlan {
         self.sorted(columns, kept.as_primitive::<UInt64Type>().values().to_vec())
     }
 
-    /// Sorts into the query's order and keeps the needed rows. Ties, and groups without an order,
-    /// follow first rows.
+    /// Ties, and groups without an order, follow first rows.
     pub(super) fn sorted(
         &self,
         columns: Vec<ArrayRef>,
@@ -190,7 +181,6 @@ impl GroupPlan {
         ))
     }
 
-    /// The plan of the output.
     pub(super) fn output(&self) -> &RowPlan {
         &self.output
     }

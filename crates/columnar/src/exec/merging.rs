@@ -1,7 +1,6 @@
 //! Merging the groups of all slots by ranges of partitions.
 //!
-//! Only the number of groups and pass-through rows decides the ranges: one for few, 2^4 to 2^8 of
-//! about equal work for many. A partition above its share is its own range.
+//! Only the number of groups and pass-through rows decides the ranges.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -15,7 +14,6 @@ use super::ordering::Ordering;
 use crate::group_by::{SlotGroups, cut};
 use crate::partition::PARTITIONS;
 
-/// The slots' groups and the shards made of them.
 pub(super) struct Merging {
     /// `None` once all are merged.
     slots: Mutex<Option<Arc<[SlotGroups]>>>,
@@ -29,12 +27,10 @@ struct Cut {
     /// Groups and pass-through rows of all slots.
     entries: usize,
     largest: usize,
-    /// Pass-through rows among the entries.
     passing: usize,
 }
 
 impl Merging {
-    /// Cuts the slots' groups, in slot order, into ranges.
     pub(super) fn new(slots: Vec<SlotGroups>) -> Self {
         let entries: Vec<usize> = match slots.first() {
             Some(slot) if slot.keys.is_some() => (0..PARTITIONS)
@@ -57,12 +53,11 @@ impl Merging {
         }
     }
 
-    /// The number of ranges.
     pub(super) fn ranges(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Merges a range, once. A call that leaves off makes no shard.
+    /// A call that leaves off makes no shard.
     pub(super) fn run(
         &self,
         plan: &GroupPlan,
@@ -84,7 +79,7 @@ impl Merging {
         Ok(())
     }
 
-    /// The shards, if all are made; then the slots' groups are freed.
+    /// Frees the slots' groups once all shards are made.
     pub(super) fn shards(&self) -> Option<Vec<Arc<Shard>>> {
         let shards: Option<Vec<Arc<Shard>>> = lock(&self.shards).iter().cloned().collect();
         if shards.is_some() {
@@ -94,17 +89,11 @@ impl Merging {
         shards
     }
 
-    /// The batches to order.
-    ///
-    /// # Errors
-    ///
-    /// When a range is not merged yet.
     pub(super) fn ordering(&self, plan: &CompiledScan) -> Result<Ordering, StepError> {
         let shards = self.shards().ok_or("a range of partitions was not merged")?;
         Ok(Ordering::new(plan.groups(), shards, plan.slots.len()))
     }
 
-    /// Frees groups and shards.
     pub(super) fn free(&self) {
         let slots = lock(&self.slots).take();
         drop(slots);

@@ -18,7 +18,6 @@ use crate::table::{Fetched, MorselReader, ReadError, TableSource};
 /// Rows of a chunk: 128 KiB of 64-bit values.
 pub(crate) const CHUNK_ROWS: usize = 16_384;
 
-/// A morsel of a table, opened at the first use of a column.
 pub(crate) struct Morsel<'t> {
     table: &'t dyn TableSource,
     index: usize,
@@ -53,7 +52,6 @@ impl<'t> Morsel<'t> {
         }
     }
 
-    /// The chunks of `rows`, in order.
     pub(crate) fn chunks(&self, rows: Range<usize>) -> impl Iterator<Item = Chunk<'_, 't>> {
         let end = rows.end;
         rows.step_by(CHUNK_ROWS).map(move |start| Chunk {
@@ -118,7 +116,6 @@ impl<'t> Morsel<'t> {
         self.reservation.take()
     }
 
-    /// Buffers of columns that this morsel does not reserve.
     pub(crate) fn borrowed(&self) -> Ref<'_, Vec<BorrowedBuffer>> {
         self.borrowed.borrow()
     }
@@ -146,7 +143,6 @@ impl<'t> Morsel<'t> {
     }
 }
 
-/// A run of rows of a morsel.
 pub(crate) struct Chunk<'m, 't> {
     morsel: &'m Morsel<'t>,
     start: usize,

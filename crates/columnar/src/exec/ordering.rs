@@ -1,7 +1,4 @@
 //! Groups of all shards in the order of the result.
-//!
-//! Without ORDER BY, groups follow first rows: a batch has the groups first met in some slots. With
-//! ORDER BY, sorted shards are merged at once.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -19,7 +16,6 @@ use crate::plan::SelectPlan;
 /// The rows of a batch, about.
 const BATCH_ROWS: usize = 16_384;
 
-/// The batches of a result in the order of first rows.
 pub(super) struct Ordering {
     shards: Vec<Arc<Shard>>,
     /// The slots of each batch.
@@ -30,7 +26,6 @@ pub(super) struct Ordering {
 type Batch = (RecordBatch, Reservation);
 
 impl Ordering {
-    /// Prepares the batches of groups of `slots` slots.
     pub(super) fn new(plan: &GroupPlan, shards: Vec<Arc<Shard>>, slots: usize) -> Self {
         // A query without keys has its one group even without slots.
         let slots = slots.max(1);
@@ -59,12 +54,11 @@ impl Ordering {
         }
     }
 
-    /// The number of batches; 0 with ORDER BY.
+    /// 0 with ORDER BY.
     pub(super) fn batches(&self) -> usize {
         self.ranges.len()
     }
 
-    /// Makes a batch, unless it is made.
     pub(super) fn run(&self, scan: &SelectPlan, plan: &GroupPlan, batch: usize) -> Result<(), ExecError> {
         if lock(&self.batches[batch]).is_none() {
             let made = in_first_order(scan, plan, &self.shards, &self.ranges[batch])?;
@@ -73,7 +67,6 @@ impl Ordering {
         Ok(())
     }
 
-    /// Frees the batches.
     pub(super) fn free(&self) {
         for batch in &self.batches {
             let batch = lock(batch).take();
@@ -81,7 +74,7 @@ impl Ordering {
         }
     }
 
-    /// The result, once. The call makes missing batches.
+    /// Makes missing batches.
     pub(super) fn finish(&self, scan: &SelectPlan, plan: &GroupPlan) -> Result<Vec<RecordBatch>, ExecError> {
         if plan.output().order().is_empty() {
             (0..self.batches()).try_for_each(|batch| self.run(scan, plan, batch))?;

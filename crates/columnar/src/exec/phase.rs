@@ -6,9 +6,8 @@
 //!      └────────────┴───────────┴───────► Ended (given up, cancelled, failed)
 //! ```
 //!
-//! A scan of rows ends right after scanning. A phase that ends frees its memory. The next phase is
-//! made, and the last one freed, without the phase's lock, so slots and a caller that gives up
-//! never wait.
+//! A scan of rows ends right after scanning. The next phase is made, and the last one freed,
+//! without the phase's lock, so slots and a caller that gives up never wait.
 
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::sync::{Arc, Mutex};
@@ -23,19 +22,13 @@ use crate::error::ExecError;
 use crate::group_by::SlotGroups;
 use crate::table::Fetched;
 
-/// The phase of a scan.
 pub(super) enum Phase {
-    /// Slots run.
     Scanning(Arc<Scanning>),
-    /// Ranges of partitions are merged.
     Merging(Arc<Merging>),
-    /// Batches are put in order.
     Ordering(Arc<Merging>, Arc<Ordering>),
-    /// The scan holds nothing.
     Ended(End),
 }
 
-/// Why a scan ended.
 #[derive(Clone, Debug)]
 pub(super) enum End {
     GivenOut,
@@ -70,7 +63,6 @@ impl Phase {
         }))
     }
 
-    /// The scanning phase, while slots run.
     pub(super) fn scanning(&self) -> Option<Arc<Scanning>> {
         match self {
             Self::Scanning(scanning) => Some(Arc::clone(scanning)),
@@ -78,8 +70,8 @@ impl Phase {
         }
     }
 
-    /// Ends the scan; the first end keeps its reason. Returns the old phase, to be
-    /// [freed](Self::free) without the lock.
+    /// The first end keeps its reason. The returned phase is to be [freed](Self::free) without the
+    /// lock.
     pub(super) fn end(&mut self, end: End) -> Option<Self> {
         match self {
             Self::Ended(_) => None,
@@ -87,7 +79,7 @@ impl Phase {
         }
     }
 
-    /// Frees an ended phase, except memory in use by a running slot.
+    /// Keeps memory in use by a running slot.
     pub(super) fn free(self, plan: &CompiledScan) {
         match self {
             Self::Scanning(scanning) => scanning.clear(),
@@ -103,7 +95,6 @@ impl Phase {
         }
     }
 
-    /// Takes the phase to make the result, once.
     pub(super) fn take(&mut self) -> Result<Self, StepError> {
         match self {
             Self::Ended(end) => Err(end.error()),
@@ -112,10 +103,8 @@ impl Phase {
     }
 }
 
-/// The outcome in a slot's cell.
 pub(super) type SlotOutcome = Result<Collected, ExecError>;
 
-/// The input and output of slots.
 pub(super) struct Scanning {
     /// Fetched bytes per slot; empty if the table is not stored.
     inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
@@ -133,12 +122,10 @@ struct Complete {
 }
 
 impl Scanning {
-    /// Keeps the fetched bytes of `slot`.
     pub(super) fn put_input(&self, slot: usize, input: Result<Fetched, ExecError>) {
         *lock(&self.inputs[slot]) = Some(input);
     }
 
-    /// The fetched bytes of `slot`, if any.
     pub(super) fn take_input(&self, slot: usize) -> Result<Option<Fetched>, ExecError> {
         match self.inputs.get(slot) {
             Some(input) => lock(input).take().transpose(),
@@ -146,18 +133,15 @@ impl Scanning {
         }
     }
 
-    /// Keeps the outcome of a slot.
     pub(super) fn leave(&self, slot: usize, outcome: SlotOutcome) {
         *lock(&self.cells[slot]) = Some(outcome);
     }
 
-    /// Whether slots before `slot` have enough rows.
     pub(super) fn is_enough_before(&self, slot: usize) -> bool {
         // Ordering: Relaxed, see `note_complete`.
         slot >= self.enough_before.load(Atomic::Relaxed)
     }
 
-    /// After a slot, notes whether later slots are needed.
     pub(super) fn note_complete(&self, needed: usize) {
         let mut complete = lock(&self.complete);
         while complete.rows < needed && complete.slots < self.cells.len() {
@@ -174,7 +158,6 @@ impl Scanning {
         self.enough_before.store(complete.slots, Atomic::Relaxed);
     }
 
-    /// The slots' outcomes, in slot order.
     pub(super) fn take_cells(&self, plan: &CompiledScan) -> Result<Vec<Collected>, StepError> {
         let mut slots = Vec::with_capacity(self.cells.len());
         let mut rows = 0usize;
@@ -191,7 +174,6 @@ impl Scanning {
         Ok(slots)
     }
 
-    /// The groups of all slots, to be merged.
     pub(super) fn merging(&self, plan: &CompiledScan) -> Result<Merging, StepError> {
         let cells = self.take_cells(plan)?;
         let mut slots: Vec<SlotGroups> = cells.into_iter().filter_map(Collected::into_groups).collect();

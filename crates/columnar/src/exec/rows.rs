@@ -1,8 +1,7 @@
 //! The output of rows that pass the filter, in input order or sorted.
 //!
 //! With an order, a slot sorts its rows and keeps what the limit needs, and
-//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. Without one, chunks
-//! without dropped rows give slices.
+//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs.
 
 use std::mem;
 use std::sync::Arc;
@@ -20,7 +19,6 @@ use crate::filter::{FilterPlan, cost_per_row};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, RetainedSize, copies_bytes, width};
 use crate::plan::{SelectPlan, SortKey};
 
-/// How rows become output.
 pub(super) struct RowPlan {
     columns: Vec<Expr>,
     order: Vec<SortKey>,
@@ -43,13 +41,11 @@ impl RowPlan {
         }
     }
 
-    /// The estimated cost per output row.
     pub(super) fn cost_per_row(&self) -> f64 {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns.iter().chain(keys).map(cost_per_row).sum()
     }
 
-    /// Collects the rows of a morsel's chunks.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         filter: &FilterPlan,
@@ -96,13 +92,12 @@ impl RowPlan {
         made.map(|expr| width(expr.data_type()) + 1).sum()
     }
 
-    /// The result of the slots' rows, given in slot order.
+    /// `slots` come in slot order.
     pub(super) fn finish(
         &self,
         scan: &SelectPlan,
         slots: impl Iterator<Item = SlotRows>,
     ) -> Result<Vec<RecordBatch>, ExecError> {
-        // The result's owner accounts for its bytes.
         let mut reservation = Reservation::of(self.pool.clone());
         let mut pieces: Vec<Vec<ArrayRef>> = Vec::new();
         for slot in slots {
@@ -118,7 +113,7 @@ impl RowPlan {
         Ok(slice(batches?, scan.offset, scan.limit))
     }
 
-    /// The output columns as a batch; `columns` may end with the order's keys.
+    /// `columns` may end with the order's keys.
     pub(super) fn batch(
         &self,
         scan: &SelectPlan,
@@ -131,22 +126,18 @@ impl RowPlan {
         batch.map_err(|error| ExecError::of("select", error))
     }
 
-    /// The keys of the order.
     pub(super) fn order(&self) -> &[SortKey] {
         &self.order
     }
 
-    /// The number of output columns.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
 
-    /// Rows that the result can need.
     pub(super) fn needed(&self) -> usize {
         self.needed
     }
 
-    /// The output columns, then the order's keys.
     pub(super) fn evaluate(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns
@@ -191,7 +182,6 @@ fn settle(reservation: &mut Reservation, columns: &[ArrayRef]) -> Result<(), Mem
     reservation.resize(reservation.bytes().min(RetainedSize::by(columns, &[]).own))
 }
 
-/// Concatenates pieces of the same columns.
 pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowError> {
     if let [piece] = pieces {
         return Ok(piece.clone());

@@ -7,8 +7,7 @@
 //! ```
 //!
 //! A worker leaves a job only at the end of a slot, so a slot should take less than a millisecond.
-//! A query that is costly per row cuts morsels into several slots. An encoded morsel stays whole:
-//! each slot would decode it again.
+//! An encoded morsel stays whole: each slot would decode it again.
 //!
 //! Only the query and the table decide the cut, so no result depends on threads. Extra slots cost
 //! time, because each slot's groups are merged.
@@ -21,17 +20,13 @@ use crate::table::TableSource;
 /// Cost units of a slot at most; one compares two integers, in about 0.6 ns in Q1 of TPC-H.
 const SLOT_COST: f64 = 1_000_000.0;
 
-/// The rows of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SlotRange {
-    /// The morsel of the rows.
     pub(super) morsel: usize,
     /// The rows within the morsel.
     pub(super) rows: Range<usize>,
 }
 
-/// The slots over `table` in row order, for a query that reads `projection` and costs
-/// `cost_per_row`.
 pub(super) fn cut(table: &dyn TableSource, projection: &[usize], cost_per_row: f64) -> Vec<SlotRange> {
     let rows_max = if table.is_loaded(projection) {
         let chunks = SLOT_COST / cost_per_row.max(1.0) / CHUNK_ROWS as f64;

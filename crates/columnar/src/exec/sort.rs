@@ -10,8 +10,8 @@ use crate::expr::canonical_floats;
 use crate::memory::{MemoryPool, Reservation, encoded_bytes};
 use crate::plan::SortKey;
 
-/// The first `limit` row numbers by `keys`, whose values are `values`. Equal rows follow `ties`,
-/// one value per row, or else their input order. Working memory is reserved from `pool`.
+/// `values` are those of `keys`. Equal rows follow `ties`, one value per row, or else their input
+/// order.
 pub(super) fn sorted_rows(
     keys: &[SortKey],
     values: &[ArrayRef],

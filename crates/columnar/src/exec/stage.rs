@@ -109,7 +109,6 @@ impl ScanStage {
         })
     }
 
-    /// This call does the following stages' remaining work.
     fn batches(&self, phase: &Phase) -> Result<Vec<RecordBatch>, StepError> {
         let scan = &self.plan.scan;
         let plan = match &self.plan.output {
@@ -135,14 +134,13 @@ impl ScanStage {
         })
     }
 
-    /// The groups of all slots. The first call ends the scanning.
+    /// The first call ends the scanning.
     pub(super) fn merging(&self) -> Result<Arc<Merging>, StepError> {
         let _one = lock(&self.next);
         self.merging_by_one()
     }
 
-    /// The batches of the result. The first call ends the merging, and fails while ranges are
-    /// unmerged.
+    /// The first call ends the merging, and fails while ranges are unmerged.
     pub(super) fn ordering(&self) -> Result<Arc<GroupOrdering>, StepError> {
         let _one = lock(&self.next);
         if let Phase::Ordering(_, ordering) = &*lock(&self.phase) {
@@ -207,8 +205,7 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
-    /// Whether slots may have bytes to [fetch](Self::begin_fetch): the query reads columns of a
-    /// stored table.
+    /// Whether slots may have bytes to [fetch](Self::begin_fetch).
     pub fn is_stored(&self) -> bool {
         self.plan.stored().is_some()
     }
@@ -251,7 +248,6 @@ impl ScanStage {
         self.plan.cost()
     }
 
-    /// The stored morsel to read for `slot`, if any.
     pub(super) fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
         let morsel = self.plan.slots[slot].morsel;
         let stored = self.plan.stored()?;
@@ -259,7 +255,6 @@ impl ScanStage {
         is_needed.then_some((stored, morsel))
     }
 
-    /// Keeps the bytes read for `slot`, unless the scan has ended.
     pub(super) fn keep(&self, slot: usize, input: Result<Fetched, ExecError>) {
         if let Ok(fetched) = &input {
             lock(&self.fetched).push(fetched.reservation());

@@ -5,7 +5,6 @@ use arrow::datatypes::{DataType, Int64Type};
 
 use super::node::{Arithmetic, Expr, Node};
 
-/// The least and greatest possible value of `expr`, if it is an integer.
 pub(super) fn integer_bounds(expr: &Expr) -> Option<(i128, i128)> {
     let by_type = type_bounds(expr.data_type())?;
     let by_shape = match expr.node() {
@@ -21,7 +20,6 @@ pub(super) fn integer_bounds(expr: &Expr) -> Option<(i128, i128)> {
     Some((low.max(by_type.0), high.min(by_type.1)))
 }
 
-/// True if `left op right` fits 64 bits for every row.
 pub(super) fn fits_int64(op: Arithmetic, left: &Expr, right: &Expr) -> bool {
     arithmetic_bounds(op, left, right)
         .is_some_and(|(low, high)| low >= i128::from(i64::MIN) && high <= i128::from(i64::MAX))

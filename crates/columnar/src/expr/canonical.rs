@@ -5,8 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type};
 
-/// Floats with one NaN and one zero. Arrow's total order puts -0 below 0 and a negative NaN below
-/// everything. Other types pass unchanged.
+/// Arrow's total order puts -0 below 0 and a negative NaN below everything.
 pub(crate) fn canonical_floats(values: &ArrayRef) -> ArrayRef {
     fn canonical<T: ArrowPrimitiveType>(
         values: &ArrayRef,

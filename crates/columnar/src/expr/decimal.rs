@@ -13,22 +13,20 @@ use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataT
 /// Digits of a 64-bit integer, signed or not.
 const INTEGER_DIGITS: i16 = 20;
 
-/// All digits, and digits after the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DecimalShape {
     pub(crate) precision: u8,
     pub(crate) scale: i8,
 }
 
-/// The type of a result, and whether a row can overflow it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DecimalResult {
     pub(crate) data_type: DataType,
+    /// A row can overflow the type.
     pub(crate) checked: bool,
 }
 
 impl DecimalShape {
-    /// The shape for every value of `data_type`; `None` if not an integer or decimal.
     pub(crate) fn of(data_type: &DataType) -> Option<Self> {
         let shape = |precision, scale| Some(Self { precision, scale });
         match data_type {
@@ -52,7 +50,6 @@ impl DecimalShape {
         }
     }
 
-    /// The narrowest type of this shape.
     pub(crate) fn data_type(self) -> DataType {
         if self.precision <= DECIMAL128_MAX_PRECISION {
             DataType::Decimal128(self.precision, self.scale)
@@ -61,7 +58,6 @@ impl DecimalShape {
         }
     }
 
-    /// The shape that holds the values of both.
     pub(crate) fn common(self, other: Self) -> Self {
         let scale = self.scale.max(other.scale);
         let whole = self.whole().max(other.whole());
@@ -71,13 +67,12 @@ impl DecimalShape {
         }
     }
 
-    /// The type of a sum or difference.
     pub(crate) fn sum(self, other: Self) -> DecimalResult {
         let scale = i16::from(self.scale.max(other.scale));
         result(self.whole().max(other.whole()) + scale + 1, scale)
     }
 
-    /// The type of a product; `None` if its scale exceeds 76 digits.
+    /// `None` if its scale exceeds 76 digits.
     pub(crate) fn product(self, other: Self) -> Option<DecimalResult> {
         let scale = i16::from(self.scale) + i16::from(other.scale);
         let fits = scale <= i16::from(DECIMAL256_MAX_PRECISION);

@@ -69,7 +69,7 @@ impl fmt::Display for Expr {
 }
 
 impl Expr {
-    /// The text beside an operator: in brackets unless a name, constant or function.
+    /// In brackets unless a name, constant or function.
     pub(crate) fn as_operand(&self) -> String {
         if self.precedence() < 9 {
             format!("({self})")

@@ -23,19 +23,16 @@ use super::types::cast_checked;
 use crate::error::ExecError;
 
 impl Expr {
-    /// The values for all rows of `source`.
     pub(crate) fn evaluate(&self, source: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
         self.value(source)?
             .into_rows(source.rows())
             .map_err(|error| ExecError::of(self, error))
     }
 
-    /// A condition's truth for all rows of `source`.
     pub(crate) fn evaluate_condition(&self, source: &dyn ColumnSource) -> Result<BooleanArray, ExecError> {
         Ok(self.evaluate(source)?.as_boolean().clone())
     }
 
-    /// The value of an expression of literals.
     pub(super) fn evaluate_constant(&self) -> Result<ArrayRef, ExecError> {
         self.evaluate(&OneRow)
     }
@@ -113,7 +110,6 @@ fn boolean_rows(values: BooleanArray) -> Value {
     Value::Rows(Arc::new(values))
 }
 
-/// A right side that can fail sees only the rows undecided by the left.
 fn connect(
     connective: logic::Connective,
     left: &Expr,

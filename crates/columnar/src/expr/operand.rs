@@ -1,7 +1,7 @@
 //! Conversions of operands to a common type.
 //!
-//! A literal is converted once, to the column's type if that is exact. A column is converted only
-//! if necessary. A conversion that is exact for every value cannot fail.
+//! A literal is converted once, to the column's type if that is exact. A conversion that is exact
+//! for every value cannot fail.
 
 use arrow::array::{Array, ArrayRef, Scalar, new_null_array};
 use arrow::compute::kernels::cmp;
@@ -11,7 +11,6 @@ use super::node::{Expr, Node};
 use super::types::{cast_checked, conversion_can_fail, value_type};
 use crate::error::TypeError;
 
-/// `expr` as `to`: a literal is converted now, another expression by a node without text.
 pub(super) fn implicit_cast(expr: Expr, to: &DataType) -> Result<Expr, TypeError> {
     if expr.data_type() == to {
         return Ok(expr);
@@ -33,7 +32,6 @@ pub(super) fn implicit_cast(expr: Expr, to: &DataType) -> Result<Expr, TypeError
     Ok(Expr::new(Node::Cast(expr), to.clone(), fails))
 }
 
-/// The literal `value` in the column's type, if lossless.
 pub(super) fn exact_literal(value: &ArrayRef, to: &DataType) -> Option<Expr> {
     let to = value_type(to);
     if matches!(to, DataType::Float16 | DataType::Float32) {

@@ -8,16 +8,13 @@ use arrow::compute::{FilterBuilder, FilterPredicate};
 
 use crate::error::ExecError;
 
-/// Rows with columns on request.
 pub(crate) trait ColumnSource {
-    /// The number of rows.
     fn rows(&self) -> usize;
 
-    /// All rows of the column at `index`. A repeated call is cheap.
+    /// A repeated call is cheap.
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError>;
 }
 
-/// The rows of a source that pass a filter.
 pub(crate) struct Filtered<'a> {
     source: &'a dyn ColumnSource,
     predicate: FilterPredicate,
@@ -25,7 +22,6 @@ pub(crate) struct Filtered<'a> {
 }
 
 impl<'a> Filtered<'a> {
-    /// The rows of `source` where `keep` is true.
     pub(crate) fn new(source: &'a dyn ColumnSource, keep: &BooleanArray) -> Self {
         let predicate = FilterBuilder::new(keep).optimize().build();
         Self {

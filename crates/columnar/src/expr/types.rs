@@ -8,7 +8,6 @@ use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 
 use super::decimal::DecimalShape;
 
-/// The family of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Null,
@@ -63,7 +62,6 @@ impl Family {
     }
 }
 
-/// The type of a dictionary's values, otherwise the type.
 pub(crate) fn value_type(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => values,
@@ -71,7 +69,6 @@ pub(crate) fn value_type(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The type in which values of both types compare, if any.
 pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
     let (left, right) = (value_type(left), value_type(right));
     if left == right {
@@ -102,7 +99,7 @@ pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
     }
 }
 
-/// Converts values. A value that does not fit is an error.
+/// A value that does not fit is an error.
 pub(super) fn cast_checked(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, arrow::error::ArrowError> {
     if let (DataType::Date32, DataType::Timestamp(unit, zone)) = (values.data_type(), to) {
         return date_to_timestamp(values, *unit, zone.clone());

@@ -188,7 +188,7 @@ impl Expr {
         Ok(balanced(parts, Self::and)?.unwrap_or_else(|| Self::boolean(true)))
     }
 
-    /// `parts[0] or parts[1] or ...`, false without parts. A long chain does not exhaust the stack.
+    /// `parts[0] or parts[1] or ...`, false without parts.
     ///
     /// # Errors
     ///
@@ -306,13 +306,13 @@ impl Expr {
         read_text(Self::text(text), to)
     }
 
-    /// The expression in the type for group keys and order: a dictionary becomes its values.
+    /// In the type for group keys and order: a dictionary becomes its values.
     pub(crate) fn plain(self) -> Result<Expr, TypeError> {
         let to = value_type(self.data_type()).clone();
         implicit_cast(self, &to)
     }
 
-    /// The expression as `Int64`, decimal or `Float64`; `None` if not a number.
+    /// As `Int64`, decimal or `Float64`; `None` if not a number.
     pub(crate) fn summable(self) -> Option<Expr> {
         let to = match Family::of(self.data_type()) {
             Family::Integer | Family::Null => DataType::Int64,
@@ -326,7 +326,6 @@ impl Expr {
         implicit_cast(self, &to).ok()
     }
 
-    /// True if the values have an order.
     pub(crate) fn is_comparable(&self) -> bool {
         !matches!(Family::of(self.data_type()), Family::Opaque | Family::Interval)
     }

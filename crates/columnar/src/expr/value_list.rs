@@ -52,7 +52,6 @@ impl ValueList {
         self.has_null
     }
 
-    /// Whether each of `values` is in the list, in three-valued logic.
     pub(super) fn contains(&self, values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
         let found = if self.items.len() <= COMPARED {
             self.compare(values)?

@@ -1,8 +1,7 @@
 //! Estimates before measurements: the rows that a condition keeps, and the cost of a row.
 //!
 //! They are the usual ones (Selinger et al., *Access Path Selection*, 1979). A range keeps the part
-//! of the column's span that it covers, or a third if the span is unknown. An equality keeps one
-//! row in twenty. NOT, AND and OR treat parts as independent.
+//! of the column's span that it covers.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
@@ -16,7 +15,6 @@ const RANGE: f64 = 1.0 / 3.0;
 const LIKE: f64 = 0.1;
 const NULL: f64 = 0.02;
 
-/// The fraction of rows of `table` for which `condition` is expected to be true.
 pub(super) fn selectivity(condition: &Expr, table: &dyn TableSource) -> f64 {
     match condition.node() {
         Node::Literal(value) => f64::from(u8::from(value.is_valid(0) && value.as_boolean().value(0))),
@@ -42,8 +40,7 @@ pub(super) fn selectivity(condition: &Expr, table: &dyn TableSource) -> f64 {
     }
 }
 
-/// The fraction that passes both conditions. The halves of a range are not independent: `a > 2 and
-/// a < 4` keeps the overlap.
+/// The halves of a range are not independent: `a > 2 and a < 4` keeps the overlap.
 pub(super) fn selectivity_of_both(left: f64, right: f64) -> f64 {
     let overlap = left + right - 1.0;
     if overlap > 0.0 { overlap } else { left * right }
@@ -92,7 +89,7 @@ fn comparison(op: Comparison, value: &Expr, bound: &ArrayRef, table: &dyn TableS
     }
 }
 
-/// The fraction of the column's span below `bound`, if every morsel knows its span.
+/// `None` unless every morsel knows its span.
 fn part_below(column: usize, bound: &ArrayRef, table: &dyn TableSource) -> Option<f64> {
     let bound = number(bound)?;
     let mut span: Option<(f64, f64)> = None;
@@ -119,7 +116,6 @@ fn null_part(value: &Expr, table: &dyn TableSource) -> Option<f64> {
     (rows > 0).then(|| nulls as f64 / rows as f64)
 }
 
-/// The value as a number, if its type has one.
 fn number(value: &ArrayRef) -> Option<f64> {
     let integer = match value.data_type() {
         DataType::Date32 => cast(value, &DataType::Int32).ok()?,

@@ -10,7 +10,6 @@ use std::time::Duration;
 /// Rows after which a measurement replaces the estimate.
 const ENOUGH_ROWS: u64 = 65_536;
 
-/// Counters of one step, shared by all workers.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     rows_in: Counter,
@@ -25,7 +24,7 @@ impl Measured {
         self.nanos.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// The fraction of rows that passed and the nanoseconds per row, once enough rows were seen.
+    /// The cost is in nanoseconds per row. `None` until enough rows were seen.
     pub(super) fn selectivity_and_cost(&self) -> Option<(f64, f64)> {
         let rows_in = self.rows_in.get();
         let per_row = |total: u64| total as f64 / rows_in as f64;

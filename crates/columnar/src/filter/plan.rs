@@ -16,7 +16,6 @@ use crate::table::TableSource;
 /// Rows per remaining row above which a step reads only the remaining rows.
 const SPARSE: usize = 4;
 
-/// The steps of a filter.
 pub(crate) struct FilterPlan {
     steps: Vec<FilterStep>,
     /// Runs of steps that may be reordered among themselves.
@@ -26,9 +25,8 @@ pub(crate) struct FilterPlan {
     prunable: Vec<Expr>,
 }
 
-/// Conditions that are evaluated together.
 pub(crate) struct FilterStep {
-    /// All must hold. Several only if they read the same single column.
+    /// All must hold.
     conditions: Vec<Expr>,
     can_fail: bool,
     /// The fraction of rows expected to pass.
@@ -39,7 +37,6 @@ pub(crate) struct FilterStep {
 }
 
 impl FilterPlan {
-    /// The steps for rows of `table` where `filter` is true.
     pub(crate) fn new(filter: Option<&Expr>, table: &dyn TableSource) -> Self {
         let parts = filter.map_or_else(Vec::new, |filter| filter.clone().conjuncts());
         let prunable = parts
@@ -74,14 +71,13 @@ impl FilterPlan {
         }
     }
 
-    /// Whether statistics show that the filter drops all rows of `morsel`.
     pub(crate) fn skips(&self, table: &dyn TableSource, morsel: usize) -> bool {
         self.prunable
             .iter()
             .any(|part| !prune::may_hold(part, table, morsel))
     }
 
-    /// Indices of the steps in the order now expected to be cheapest.
+    /// Cheapest expected first.
     pub(crate) fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         for run in &self.movable {
@@ -90,7 +86,6 @@ impl FilterPlan {
         order
     }
 
-    /// The rows of `rows` that pass all steps, run in `order`.
     pub(crate) fn select(&self, rows: &dyn ColumnSource, order: &[usize]) -> Result<Selection, ExecError> {
         let mut selection = Selection::all(rows.rows());
         for &step in order {
@@ -102,7 +97,6 @@ impl FilterPlan {
         Ok(selection)
     }
 
-    /// Writes the steps in their current order, one per line: condition, estimate, measurement.
     pub(crate) fn explain(&self, f: &mut dyn fmt::Write, indent: &str) -> fmt::Result {
         for step in self.order() {
             writeln!(f, "{indent}{}", self.steps[step])?;
@@ -110,12 +104,10 @@ impl FilterPlan {
         Ok(())
     }
 
-    /// The cost of a row that enters the filter.
     pub(crate) fn cost_per_row(&self) -> f64 {
         self.steps.iter().map(|step| step.cost).sum()
     }
 
-    /// The fraction of rows expected to pass all steps.
     pub(crate) fn selectivity(&self) -> f64 {
         self.steps.iter().map(|step| step.selectivity).product()
     }
@@ -143,8 +135,7 @@ impl FilterStep {
         self.conditions.iter().flat_map(Expr::columns).collect()
     }
 
-    /// Discarded rows per unit of cost: measured once enough rows went through, estimated until
-    /// then. A nanosecond counts as one unit, which affects only the order of steps.
+    /// A nanosecond counts as one unit of cost, which affects only the order of steps.
     fn benefit(&self) -> f64 {
         let (selectivity, cost) = self
             .measured
@@ -153,7 +144,6 @@ impl FilterStep {
         (1.0 - selectivity) / cost.max(1e-3)
     }
 
-    /// Removes from `selection` the rows for which a condition is not true.
     fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
         let start = Instant::now();
         let before = selection.count();

@@ -10,7 +10,6 @@ use crate::error::ExecError;
 use crate::expr::{ColumnSource, Comparison, Expr, Node};
 use crate::table::{ColumnStatistics, TableSource};
 
-/// False only if `condition` is true for no row of `morsel`.
 pub(super) fn may_hold(condition: &Expr, table: &dyn TableSource, morsel: usize) -> bool {
     let may = |condition: &Expr| may_hold(condition, table, morsel);
     match condition.node() {
@@ -80,7 +79,6 @@ fn comparison_may_hold(
     }
 }
 
-/// Whether all values except NULL equal the constant.
 fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr) -> bool {
     let equals = |bound: Option<&ArrayRef>| {
         bound.is_some() && !bound_holds(Comparison::NotEqual, value, constant, bound)
@@ -88,7 +86,7 @@ fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr) -> bool {
     equals(known.min()) && equals(known.max())
 }
 
-/// Whether `bound op constant` holds; true if unknown.
+/// True if unknown.
 fn bound_holds(op: Comparison, value: &Expr, constant: &Expr, bound: Option<&ArrayRef>) -> bool {
     let Some(bound) = bound else { return true };
     let Ok(comparison) = Expr::compare(op, value.clone(), constant.clone()) else {
@@ -113,7 +111,6 @@ impl ColumnSource for Bound<'_> {
     }
 }
 
-/// The column of `value`, below conversions that keep the order.
 fn bare_column(value: &Expr) -> Option<usize> {
     match value.node() {
         Node::Column { index, .. } => Some(*index),

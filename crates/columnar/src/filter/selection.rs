@@ -3,7 +3,6 @@
 use arrow::array::{Array, BooleanArray, BooleanBufferBuilder};
 use arrow::buffer::BooleanBuffer;
 
-/// The rows of a chunk that passed every step so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     rows: usize,
@@ -13,7 +12,6 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Selects all of `rows` rows.
     pub(crate) fn all(rows: usize) -> Self {
         Self {
             rows,
@@ -22,22 +20,18 @@ impl Selection {
         }
     }
 
-    /// The number of rows selected.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// The number of rows of the chunk.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// True if no row was dropped.
     pub(crate) fn is_all(&self) -> bool {
         self.count == self.rows
     }
 
-    /// The selection as a filter for the chunk's columns.
     pub(crate) fn mask(&self) -> BooleanArray {
         let bits = self
             .kept
@@ -46,7 +40,6 @@ impl Selection {
         BooleanArray::new(bits, None)
     }
 
-    /// Keeps the first `count` rows selected.
     pub(crate) fn keep_first(&mut self, count: usize) {
         if count >= self.count {
             return;
@@ -61,8 +54,7 @@ impl Selection {
         self.kept = Some(bits);
     }
 
-    /// Keeps rows where `condition`, given for all rows of the chunk, is true (neither false nor
-    /// NULL).
+    /// `condition` is for all rows of the chunk. Only true keeps a row.
     pub(crate) fn and(&mut self, condition: &BooleanArray) {
         assert_eq!(
             condition.len(),
@@ -78,7 +70,7 @@ impl Selection {
         self.kept = Some(kept);
     }
 
-    /// Keeps rows where `condition`, given only for the rows selected, is true.
+    /// `condition` is only for the rows selected.
     pub(crate) fn and_compact(&mut self, condition: &BooleanArray) {
         assert_eq!(condition.len(), self.count, "a condition for each row that is in");
         let Some(kept) = &self.kept else {
@@ -97,7 +89,6 @@ impl Selection {
     }
 }
 
-/// One bit per row: true and not NULL.
 fn true_bits(condition: &BooleanArray) -> BooleanBuffer {
     match condition.nulls() {
         Some(nulls) => condition.values() & nulls.inner(),

@@ -1,12 +1,8 @@
 //! Groups of numbers close to one another, looked up without a hash.
 //!
-//! ```text
-//!   keys from `base` on     base     base + 1   base + 2   …
-//!   group, if it is known     3         –          0       …
-//! ```
-//!
-//! The table of all groups stands beside this table and numbers new keys. Either can look up a row,
-//! and a slot with distant numbers uses only the other.
+//! The group of a key is at index `key - base`. The table of all groups stands beside this table
+//! and numbers new keys. Either can look up a row, and a slot with distant numbers uses only the
+//! other.
 
 use std::sync::Arc;
 
@@ -53,8 +49,7 @@ impl DirectAddressTable {
         numbers.len()
     }
 
-    /// Makes room for all of `numbers`. The table turns off if they, or earlier ones, are too far
-    /// apart.
+    /// Turns off if `numbers`, with earlier ones, are too far apart.
     pub(crate) fn cover<N: Copy + Into<u64>>(&mut self, numbers: &[N]) -> Result<bool, MemoryExceeded> {
         let signed = numbers.iter().map(|&number| number.into() as i64);
         let (mut least, mut most) = signed.fold((i64::MAX, i64::MIN), |(least, most), number| {
@@ -80,13 +75,12 @@ impl DirectAddressTable {
         Ok(true)
     }
 
-    /// Sets the group of a number that has room.
+    /// The number must have room.
     pub(crate) fn learn(&mut self, number: u64, group: u32) {
         let place = number.wrapping_sub(self.base) as usize;
         self.groups[place] = group;
     }
 
-    /// Whether a number has room.
     pub(crate) fn has_room(&self, number: u64) -> bool {
         number.wrapping_sub(self.base) < self.groups.len() as u64
     }

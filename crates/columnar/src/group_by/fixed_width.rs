@@ -26,7 +26,6 @@ const BITS: u32 = 128;
 /// The length of a NULL text; no packed text has it.
 const TEXT_IS_NULL: u128 = 0xff;
 
-/// How the key columns share a fixed-width key.
 #[derive(Clone, Debug)]
 pub(crate) struct FixedWidthLayout {
     columns: Vec<Column>,
@@ -66,7 +65,7 @@ impl Field {
 }
 
 impl FixedWidthLayout {
-    /// A layout for columns of these types, if they fit.
+    /// `None` if the columns do not fit.
     pub(crate) fn new(types: &[DataType]) -> Option<Self> {
         let fixed: Vec<Option<u32>> = types.iter().map(fixed_bits).collect();
         let texts = types.iter().filter(|data_type| is_text(data_type)).count() as u32;
@@ -94,8 +93,7 @@ impl FixedWidthLayout {
         Some(Self { columns })
     }
 
-    /// Writes each row's fixed-width key to `fixed_keys`. Rows that do not fit go to `long`,
-    /// ascending; their `fixed_keys` are meaningless.
+    /// Rows that do not fit go to `long`, ascending; their `fixed_keys` are meaningless.
     pub(crate) fn pack(
         &self,
         columns: &[ArrayRef],
@@ -139,12 +137,10 @@ impl FixedWidthLayout {
         })
     }
 
-    /// The fixed-width key of a number that is the whole key.
     pub(crate) fn key_of_number(number: u64) -> u128 {
         u128::from(number) << 1
     }
 
-    /// The bits of the columns at `places`.
     pub(crate) fn mask(&self, places: &[usize]) -> u128 {
         let bits = |&place: &usize| {
             let column = &self.columns[place];
@@ -153,7 +149,6 @@ impl FixedWidthLayout {
         places.iter().map(bits).fold(0, |mask, bits| mask | bits)
     }
 
-    /// About the bytes of the key columns per row.
     pub(crate) fn row_bytes(&self) -> usize {
         /// A text's offset and bytes, twice: the array grows as it is built.
         const TEXT: usize = 2 * (8 + BITS as usize / 8);
@@ -161,7 +156,6 @@ impl FixedWidthLayout {
         self.columns.iter().map(column).sum()
     }
 
-    /// Unpacks the key columns.
     pub(crate) fn unpack(&self, fixed_keys: &[u128]) -> Result<Vec<ArrayRef>, ArrowError> {
         self.columns
             .iter()

@@ -31,12 +31,10 @@ use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
 use crate::partition::partition_rows;
 
-/// Rows of a sample.
 const SAMPLE_ROWS: usize = 4_096;
 /// Slots per sample, because data changes along a table.
 const LOOKS_EVERY: usize = 8;
 
-/// A slot's groups in progress.
 pub(crate) struct Grouping<'p> {
     plan: &'p GroupBy,
     slot: usize,
@@ -55,7 +53,6 @@ pub(crate) struct Grouping<'p> {
 }
 
 impl<'p> Grouping<'p> {
-    /// Starts the groups of the slot number `slot`.
     pub(crate) fn new(plan: &'p GroupBy, slot: usize) -> Result<Self, ExecError> {
         let left = plan.hand_over().take_before(slot);
         let mode = if left.is_some() || !plan.may_pass_through() {
@@ -88,7 +85,6 @@ impl<'p> Grouping<'p> {
         })
     }
 
-    /// Adds the remaining rows of a chunk.
     pub(crate) fn add(&mut self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
         let before = self.keys.as_ref().map_or(0, GroupTable::len);
         self.add_rows(rows)?;
@@ -159,13 +155,12 @@ impl<'p> Grouping<'p> {
         self.plan.aggregates().update(&mut self.states, arguments, ids)
     }
 
-    /// Groups all rows from now on.
     #[cfg(test)]
     pub(crate) fn group_all(&mut self) {
         self.mode = Some(Arc::new(Mode::Grouped));
     }
 
-    /// Passes later rows through, except the heavy hitter's; a shared table has none.
+    /// Groups only the heavy hitter's later rows; a shared table has none.
     #[cfg(test)]
     pub(crate) fn pass_through_but(&mut self, heavy: Option<u128>) {
         if self.begun_by < self.slot {
@@ -175,7 +170,7 @@ impl<'p> Grouping<'p> {
         self.mode = Some(Arc::new(Mode::PassThrough { heavy }));
     }
 
-    /// The slot's groups; `None` if a later slot takes over the table.
+    /// `None` if a later slot takes over the table.
     pub(crate) fn finish(self) -> Result<Option<SlotGroups>, ExecError> {
         let Self {
             plan,

@@ -8,7 +8,6 @@
 /// Parts of all entries; the first two are watched.
 const PARTS: usize = 8;
 
-/// Watches a table of groups grow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Growth {
     entries: usize,
@@ -19,7 +18,6 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// Watches a table that will merge `entries`.
     pub(super) fn new(entries: usize) -> Self {
         Self {
             entries,

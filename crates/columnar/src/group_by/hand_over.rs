@@ -1,13 +1,7 @@
 //! Tables that slots hand to later slots, so fewer groups are merged.
 //!
-//! ```text
-//!   slot 0 ─► table ─► slot 2 ─► slot 3 ─► … ─► by partition ┐
-//!   slot 1 ─► table ─► slot 4 ─► …           ─► by partition ┴─► merged
-//! ```
-//!
 //! If every slot meets the same few thousand groups, merging costs more than adding the rows. A
-//! slot then leaves its table to a later slot, if the order of additions does not matter. There are
-//! about as many tables as workers.
+//! slot then leaves its table to a later slot, if the order of additions does not matter.
 //!
 //! A slot takes a table only from an earlier slot, so a group's first position holds for all slots
 //! of the table. Among tables the least counts, so the result is the same for any hand-over.
@@ -28,7 +22,6 @@ const GROUPS_FEW: usize = 1 << 13;
 /// Rows per new group, at least, to hand over a table of more groups.
 const NEW_ONE_IN: usize = 8;
 
-/// Groups that take more rows.
 pub(crate) struct OpenTable {
     pub(crate) keys: GroupTable,
     pub(crate) states: States,
@@ -36,7 +29,6 @@ pub(crate) struct OpenTable {
     pub(crate) begun_by: usize,
 }
 
-/// Tables that wait for a slot, and tables without a later slot.
 #[derive(Default)]
 pub(crate) struct HandOver(Mutex<Left>);
 
@@ -48,13 +40,12 @@ struct Left {
 }
 
 impl OpenTable {
-    /// Whether to hand the table over, after `new` of the last `rows` rows brought a group.
+    /// `new` of the last `rows` rows brought a group.
     pub(crate) fn goes_on(&self, new: usize, rows: usize) -> bool {
         let groups = self.keys.len();
         groups <= GROUPS_FEW || (groups <= GROUPS_MAX && new * NEW_ONE_IN < rows)
     }
 
-    /// Its groups by partition, without further rows.
     pub(crate) fn partitioned(self) -> Result<SlotGroups, MemoryExceeded> {
         let mut states = self.states;
         let (keys, order) = self.keys.into_partitions()?;
@@ -68,8 +59,7 @@ impl OpenTable {
 }
 
 impl HandOver {
-    /// Takes the table of the latest slot before `slot`, so slots run in turns keep their own
-    /// tables.
+    /// Takes the latest one, so slots run in turns keep their own tables.
     pub(crate) fn take_before(&self, slot: usize) -> Option<OpenTable> {
         let mut left = lock(&self.0);
         let waiting = left.waiting.iter().enumerate();
@@ -78,7 +68,6 @@ impl HandOver {
         Some(left.waiting.swap_remove(at).1)
     }
 
-    /// Leaves the table of `slot` to later slots.
     pub(crate) fn leave(&self, slot: usize, table: OpenTable) {
         let mut left = lock(&self.0);
         if !left.is_given_up {
@@ -86,7 +75,6 @@ impl HandOver {
         }
     }
 
-    /// Keeps the groups of a finished table.
     pub(crate) fn keep(&self, groups: SlotGroups) {
         let mut left = lock(&self.0);
         if !left.is_given_up {
@@ -94,7 +82,7 @@ impl HandOver {
         }
     }
 
-    /// Frees all tables, and those that slots still leave.
+    /// Also frees tables that slots leave later.
     pub(crate) fn give_up(&self) {
         let none = Left {
             is_given_up: true,
@@ -104,12 +92,11 @@ impl HandOver {
         drop(left);
     }
 
-    /// The number of waiting tables.
     pub(crate) fn waiting(&self) -> usize {
         lock(&self.0).waiting.len()
     }
 
-    /// Partitions a waiting table, if any, after the last slot.
+    /// Called after the last slot; false if no table waits.
     pub(crate) fn partition_one(&self) -> Result<bool, MemoryExceeded> {
         let waiting = lock(&self.0).waiting.pop();
         let Some((_, table)) = waiting else {
@@ -119,7 +106,6 @@ impl HandOver {
         Ok(true)
     }
 
-    /// The groups of all tables, once all are partitioned.
     pub(crate) fn take_all(&self) -> Vec<SlotGroups> {
         let mut left = lock(&self.0);
         assert!(

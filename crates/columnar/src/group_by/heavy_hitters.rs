@@ -15,11 +15,9 @@ const HEAVY_ONE_IN: usize = 64;
 const OTHERS_ONE_IN: usize = 8;
 /// Heavy hitters at most: each row is compared with all of them.
 const HEAVY_MAX: usize = 8;
-/// The slots' knowledge of the keys, from the latest sample.
 #[derive(Debug, Default)]
 pub(super) struct KeySample(Mutex<Option<Arc<Mode>>>);
 
-/// How a slot handles its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// All rows are grouped.

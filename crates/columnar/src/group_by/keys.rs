@@ -8,7 +8,6 @@ use arrow::row::{RowConverter, SortField};
 use super::fixed_width::FixedWidthLayout;
 use crate::partition::hash_fixed_key;
 
-/// The key encoding that a query's slots share.
 #[derive(Debug)]
 pub(crate) struct KeyEncoding {
     pub(crate) converter: RowConverter,
@@ -16,7 +15,6 @@ pub(crate) struct KeyEncoding {
     partition_mask: u128,
 }
 
-/// The fixed-width keys of some rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowKeys {
     /// One per row, meaningless for a row of `long`. Empty if no row has one.
@@ -26,11 +24,7 @@ pub(crate) struct RowKeys {
 }
 
 impl KeyEncoding {
-    /// The encoding of keys of these types.
-    ///
-    /// # Errors
-    ///
-    /// When values of a type cannot be told apart.
+    /// Fails if values of a type cannot be told apart.
     pub(crate) fn new(types: &[DataType]) -> Result<Self, ArrowError> {
         let fields = types.iter().cloned().map(SortField::new).collect();
         let converter = RowConverter::new(fields)?;
@@ -41,7 +35,7 @@ impl KeyEncoding {
         })
     }
 
-    /// Partitions only by the key columns at `places`. Keys without fixed width use all columns.
+    /// Keys without fixed width use all columns.
     pub(crate) fn with_partitions_by(mut self, places: &[usize]) -> Self {
         if let Some(layout) = &self.layout {
             self.partition_mask = layout.mask(places);
@@ -49,17 +43,15 @@ impl KeyEncoding {
         self
     }
 
-    /// The hash whose top bits are the partition of a fixed-width key.
     pub(crate) fn partition_hash(&self, fixed_key: u128) -> u64 {
         hash_fixed_key(fixed_key & self.partition_mask)
     }
 
-    /// Whether keys can have fixed width.
     pub(crate) fn has_fixed_keys(&self) -> bool {
         self.layout.is_some()
     }
 
-    /// Packs the keys of `rows` rows, whose floats are canonical.
+    /// Floats in `columns` must be canonical.
     pub(crate) fn read(&self, columns: &[ArrayRef], rows: usize, keys: &mut RowKeys) {
         match &self.layout {
             Some(layout) => layout.pack(columns, rows, &mut keys.fixed_keys, &mut keys.long),

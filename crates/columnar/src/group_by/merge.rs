@@ -11,15 +11,12 @@ use super::table::GroupTable;
 use crate::aggregate::States;
 use crate::error::ExecError;
 
-/// The groups of a range of partitions.
 pub(crate) struct Merged {
-    /// Absent if all rows are one group.
     pub(crate) keys: Option<GroupTable>,
     pub(crate) states: States,
 }
 
-/// Merges some partitions, slots in order, then shared tables. Returns `None` if `leave_off` said
-/// so between two.
+/// Slots come in order, then shared tables. `None` if `leave_off` said so between two.
 pub(crate) fn merge(
     group_by: &GroupBy,
     slots: &[SlotGroups],

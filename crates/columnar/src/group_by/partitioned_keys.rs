@@ -7,21 +7,19 @@ use crate::partition::Starts;
 
 /// Distinct keys by partition, then by first row.
 pub(crate) struct PartitionedKeys {
-    /// The fixed-width key at each place; empty without any.
+    /// Empty without any.
     pub(crate) fixed_keys: ReservedVec<u128>,
-    /// The first position of the key at each place.
+    /// The first position of each key.
     pub(crate) firsts: ReservedVec<u64>,
     pub(crate) starts: Starts,
     /// Keys without fixed width.
     pub(crate) encoded: ReservedRows,
-    /// The hashes of `encoded`.
     pub(crate) hashes: ReservedVec<u64>,
     /// Each place's index in `encoded`, or `u32::MAX` for a fixed-width key. Empty if all have one.
     pub(crate) encoded_at: ReservedVec<u32>,
 }
 
 impl PartitionedKeys {
-    /// The places of some partitions.
     pub(crate) fn places(&self, partitions: &Range<usize>) -> Range<usize> {
         self.starts.places(partitions)
     }

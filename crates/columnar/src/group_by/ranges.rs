@@ -11,8 +11,7 @@ const ENTRIES_OF_MANY: usize = 2 * ENTRIES_PER_RANGE;
 /// Ranges at least, if more than one.
 const RANGES_MIN: usize = 16;
 
-/// Ranges of about equal work, from the entries per partition. Without partitions there is one
-/// empty range.
+/// Ranges have about equal work. Without partitions there is one empty range.
 pub(crate) fn cut(entries: &[usize]) -> Vec<Range<usize>> {
     let all: usize = entries.iter().sum();
     if all < ENTRIES_OF_MANY {

@@ -15,7 +15,6 @@ use crate::filter::cost_per_row;
 use crate::memory::MemoryPool;
 use crate::plan::{Output, Partitioning, SelectPlan};
 
-/// How rows become groups.
 pub(crate) struct GroupBy {
     keys: Vec<Expr>,
     /// Absent without keys.
@@ -29,7 +28,6 @@ pub(crate) struct GroupBy {
 }
 
 impl GroupBy {
-    /// The GROUP BY of a plan with groups.
     pub(crate) fn new(scan: &SelectPlan) -> Self {
         let Output::Groups { keys, aggregates, .. } = &scan.output else {
             unreachable!("a plan of groups is made for an output of groups")
@@ -64,7 +62,6 @@ impl GroupBy {
         }
     }
 
-    /// The estimated cost of adding a row.
     pub(crate) fn cost_per_row(&self) -> f64 {
         let expressions = self.keys.iter().chain(self.aggregates.arguments());
         expressions.map(cost_per_row).sum::<f64>() + self.aggregates.states() as f64
@@ -90,7 +87,6 @@ impl GroupBy {
         self.may_hand_over
     }
 
-    /// The tables that slots left for later ones.
     pub(crate) fn hand_over(&self) -> &HandOver {
         &self.hand_over
     }

@@ -9,13 +9,12 @@ use crate::aggregate::States;
 use crate::memory::{Reservation, ReservedVec};
 use crate::partition::Starts;
 
-/// A slot's groups, and rows not grouped yet.
 pub(crate) struct SlotGroups {
     /// Absent without keys: there is one group.
     pub(crate) keys: Option<PartitionedKeys>,
     /// In the order of the keys.
     pub(crate) states: States,
-    /// Rows that the merge groups; no piece is empty.
+    /// No piece is empty.
     pub(crate) passing: Vec<PassThroughRows>,
 }
 
@@ -33,7 +32,6 @@ pub(crate) struct PassThroughRows {
 }
 
 impl SlotGroups {
-    /// The work of merging some partitions: groups and pass-through rows.
     pub(crate) fn entries(&self, partitions: &Range<usize>) -> usize {
         let groups = self.keys.as_ref().map_or(1, |keys| keys.places(partitions).len());
         let passing = self

@@ -5,9 +5,6 @@
 //!              └─► bytes           ─► table of bytes           ───┴─► number of the group
 //! ```
 //!
-//! A short key takes 128 bits. Any other key takes arrow's row encoding, with equal bytes for equal
-//! keys. The key alone decides its kind, so no key is in both tables.
-//!
 //! Hash seeds are fixed, so a key has one partition in all slots: [`crate::partition`].
 
 use std::fmt;
@@ -31,7 +28,6 @@ use crate::memory::{
 };
 use crate::partition::{StableHasher, hash_fixed_key, inner, partition_rows};
 
-/// The distinct keys so far.
 pub(crate) struct GroupTable {
     encoding: Arc<KeyEncoding>,
     pool: Option<Arc<MemoryPool>>,
@@ -54,7 +50,7 @@ struct EncodedKeys {
 }
 
 impl GroupTable {
-    /// An empty table on `pool`. Only tables of one encoding merge.
+    /// Only tables of one encoding merge.
     pub(crate) fn new(encoding: Arc<KeyEncoding>, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             encoded: EncodedKeys {
@@ -87,24 +83,21 @@ impl GroupTable {
         self.firsts.reserve(more)
     }
 
-    /// The number of groups.
     pub(crate) fn len(&self) -> usize {
         self.firsts.len()
     }
 
-    /// The first position of each group, as given to [`assign`](Self::assign).
     pub(crate) fn into_firsts(self) -> ReservedVec<u64> {
         self.firsts
     }
 
-    /// The fixed-width key of a group, if it has one.
     pub(crate) fn fixed_key(&self, group: u32) -> Option<u128> {
         let has_one = self.encoding.has_fixed_keys() && !self.encoded.groups.contains(&group);
         has_one.then(|| self.fixed_keys[group as usize])
     }
 
-    /// Looks up the rows of `columns`, whose floats are canonical and whose keys are `keys`. New
-    /// keys become groups at `position` of their row.
+    /// Floats in `columns` are canonical, and `keys` are theirs. A new key becomes a group at
+    /// `position` of its row.
     pub(crate) fn assign(
         &mut self,
         columns: &[ArrayRef],
@@ -192,7 +185,6 @@ impl GroupTable {
         }
     }
 
-    /// Looks up rows that all have fixed-width keys.
     pub(crate) fn assign_fixed_keys(
         &mut self,
         fixed_keys: &[u128],
@@ -219,7 +211,7 @@ impl GroupTable {
         Ok(())
     }
 
-    /// Looks up the groups at `places` of `from`. A shared group keeps the lesser position.
+    /// A shared group keeps the lesser position.
     pub(crate) fn merge(
         &mut self,
         from: &PartitionedKeys,
@@ -240,12 +232,12 @@ impl GroupTable {
         Ok(())
     }
 
-    /// The groups of the last lookup.
+    /// Of the last lookup.
     pub(crate) fn groups(&self) -> &[u32] {
         &self.groups
     }
 
-    /// The groups of the last lookup, with counts if those pay off.
+    /// Of the last lookup, with counts if those pay off.
     pub(crate) fn ids(&mut self) -> Result<GroupIds<'_>, MemoryExceeded> {
         let is_worth_it = self.len() <= self.groups.len();
         if is_worth_it {
@@ -277,7 +269,6 @@ impl GroupTable {
         }
     }
 
-    /// The key columns, one value per group.
     pub(crate) fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
         let encoded = || self.encoding.converter.convert_rows(self.encoded.rows.iter());
         let Some(layout) = &self.encoding.layout else {
@@ -298,7 +289,7 @@ impl GroupTable {
         packed.iter().zip(&encoded()?).map(column).collect()
     }
 
-    /// The groups by partition, and the group at each place.
+    /// The second list is the group at each place.
     pub(crate) fn into_partitions(self) -> Result<(PartitionedKeys, ReservedVec<u32>), MemoryExceeded> {
         let Self {
             encoding,

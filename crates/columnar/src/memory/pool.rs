@@ -51,7 +51,7 @@ impl MemoryPool {
         self.limit
     }
 
-    /// The bytes in use. Other threads may change them at any time.
+    /// The bytes in use.
     pub fn used(&self) -> usize {
         // Ordering: Relaxed. A number for people.
         self.used.load(Ordering::Relaxed)
@@ -68,7 +68,7 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// When the bytes would pass the limit. The pool counts none of them.
+    /// When the bytes would pass the limit.
     pub fn try_reserve(&self, bytes: usize) -> Result<(), MemoryExceeded> {
         let fitting = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.limit);
         // Ordering: Relaxed. Accounting, not synchronisation: all that counts is that no two
@@ -104,7 +104,7 @@ impl MemoryPool {
     }
 }
 
-/// A query asked for more memory than its pool has left. The query fails without a partial result.
+/// A query asked for more memory than its pool has left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryExceeded {
     /// The query's name.

@@ -16,7 +16,6 @@ use hashbrown::hash_table::Entry;
 use super::pool::{MemoryExceeded, MemoryPool};
 use super::reservation::Reservation;
 
-/// A `Vec` that reserves its memory before it grows.
 #[derive(Debug)]
 pub(crate) struct ReservedVec<T> {
     // Freed before the reservation is given back.
@@ -38,7 +37,6 @@ impl<T> ReservedVec<T> {
         Ok(())
     }
 
-    /// Appends clones of `values`.
     pub(crate) fn extend_from_slice(&mut self, values: &[T]) -> Result<(), MemoryExceeded>
     where
         T: Clone,
@@ -48,7 +46,6 @@ impl<T> ReservedVec<T> {
         Ok(())
     }
 
-    /// Makes the length `len`; new values are `value`.
     pub(crate) fn resize(&mut self, len: usize, value: T) -> Result<(), MemoryExceeded>
     where
         T: Clone,
@@ -58,7 +55,7 @@ impl<T> ReservedVec<T> {
         Ok(())
     }
 
-    /// Collects the values into memory of exactly their size.
+    /// Takes memory of exactly their size.
     pub(crate) fn collect(
         pool: Option<&Arc<MemoryPool>>,
         values: impl ExactSizeIterator<Item = T>,
@@ -69,26 +66,22 @@ impl<T> ReservedVec<T> {
         Ok(list)
     }
 
-    /// Reorders the values: `order[i]`, each once, becomes value `i`. Old and new values exist at
-    /// once.
+    /// `order[i]`, each once, becomes value `i`.
     pub(crate) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>
     where
         T: Default,
     {
         let values = &mut self.values;
         let values = order.iter().map(|&at| mem::take(&mut values[at as usize]));
-        // The new vector has its own reservation.
         let arranged = Self::collect(self.reservation.pool(), values)?;
         *self = arranged;
         Ok(())
     }
 
-    /// The values and their reservation.
     pub(crate) fn into_parts(self) -> (Vec<T>, Reservation) {
         (self.values, self.reservation)
     }
 
-    /// Drops the values and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.values.clear();
     }
@@ -129,7 +122,7 @@ impl<T> DerefMut for ReservedVec<T> {
     }
 }
 
-/// Keys in arrow's row encoding, which reserve their memory before it grows.
+/// Keys in arrow's row encoding.
 pub(crate) struct ReservedRows {
     rows: Rows,
     bytes: usize,
@@ -139,7 +132,6 @@ pub(crate) struct ReservedRows {
 }
 
 impl ReservedRows {
-    /// Starts from `empty` rows of the keys' encoder.
     pub(crate) fn new(empty: Rows, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             rows: empty,
@@ -160,7 +152,7 @@ impl ReservedRows {
         Ok(())
     }
 
-    /// Makes room for another key, after which all keys have `bytes`.
+    /// Makes room for a key, after which all keys have `bytes`.
     #[cold]
     fn grow(&mut self, bytes: usize) -> Result<(), MemoryExceeded> {
         let keys = self.rows.num_rows();
@@ -201,8 +193,7 @@ impl fmt::Debug for ReservedRows {
     }
 }
 
-/// A hash table of group numbers that reserves its memory before it grows. Numbers are never
-/// removed.
+/// Group numbers by hash. They are never removed.
 #[derive(Debug)]
 pub(crate) struct ReservedTable {
     table: HashTable<u32>,
@@ -221,13 +212,12 @@ impl ReservedTable {
         self.table.is_empty()
     }
 
-    /// The number with this hash for which `is_it` is true.
     #[inline]
     pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         self.table.find(hash, |&number| is_it(number)).copied()
     }
 
-    /// Adds a new number; `hash_of` returns the hashes of the others.
+    /// `hash_of` returns the hashes of the others.
     #[inline]
     pub(crate) fn insert(
         &mut self,
@@ -242,8 +232,6 @@ impl ReservedTable {
         Ok(())
     }
 
-    /// The number with this hash for which `is_it` is true, or a place for it; `hash_of` returns
-    /// the hashes of the others.
     #[inline]
     pub(crate) fn entry(
         &mut self,
@@ -251,7 +239,6 @@ impl ReservedTable {
         is_it: impl Fn(u32) -> bool,
         hash_of: impl Fn(u32) -> u64,
     ) -> Result<Entry<'_, u32>, MemoryExceeded> {
-        // A full table grows only for a new number.
         if self.table.len() == self.table.capacity() && self.find(hash, &is_it).is_none() {
             self.grow(1, &hash_of)?;
         }

@@ -1,12 +1,8 @@
 //! The memory that arrays retain, and copies that retain no more than their rows need.
 //!
-//! ```text
-//!   a page of strings, 1 MiB   ◄── view array of a morsel ◄── ten rows of it: 160 bytes, and the page
-//!                                                         compact: 160 bytes, and ten strings
-//! ```
-//!
-//! A slice retains whole buffers, and so does a kernel's result that has views. The retained size
-//! counts each buffer once. Rows that need little of it are copied.
+//! A slice retains whole buffers, and so does a kernel's result that has views: ten rows may keep a
+//! page of strings of 1 MiB. The retained size counts each buffer once. Rows that need little of it
+//! are copied.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,7 +29,6 @@ pub(crate) struct BorrowedBuffer {
 }
 
 impl BorrowedBuffer {
-    /// A buffer of fetched bytes.
     pub(crate) fn fetched(bytes: &Bytes) -> Self {
         let addresses = bytes.as_ptr_range();
         Self {
@@ -43,7 +38,7 @@ impl BorrowedBuffer {
         }
     }
 
-    /// The buffers of an array that its table holds for longer than a query runs.
+    /// The table must hold `array` for longer than the query runs.
     pub(crate) fn of_table(array: &dyn Array) -> Vec<Self> {
         let mut borrowed = Vec::new();
         for_each_buffer(&array.to_data(), &mut |buffer| {
@@ -58,12 +53,10 @@ impl BorrowedBuffer {
     }
 }
 
-/// The bytes that some arrays keep from being freed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RetainedSize {
     /// The arrays' own buffers, also those that they share.
     pub(crate) own: usize,
-    /// Borrowed buffers that the arrays retain.
     pub(crate) borrowed: usize,
 }
 
@@ -99,13 +92,12 @@ impl RetainedSize {
         }
     }
 
-    /// Whether rows that need `needed` bytes retain more than twice of that, so that a copy pays.
     pub(crate) fn is_mostly_unused(self, needed: usize) -> bool {
         self.own.saturating_add(self.borrowed) >= needed.saturating_mul(2).saturating_add(COPY_FROM_BYTES)
     }
 }
 
-/// A copy that retains only its rows. It allocates [`compact_bytes`].
+/// Copies only the array's rows. It allocates [`compact_bytes`].
 pub(crate) fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::Utf8View => compact_view(array.as_string_view()),
@@ -114,7 +106,7 @@ pub(crate) fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// Copies the strings of a kernel's result too, where views share them.
+/// Copies strings too, where views share them.
 pub(crate) fn with_own_strings(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
@@ -123,7 +115,6 @@ pub(crate) fn with_own_strings(array: ArrayRef) -> ArrayRef {
     }
 }
 
-/// The bytes that [`compact`] allocates.
 pub(crate) fn compact_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
     let strings = match array.data_type() {
         DataType::Utf8View => array.as_string_view().total_buffer_bytes_used(),
@@ -139,18 +130,15 @@ pub(crate) fn copy_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
     array.to_data().get_slice_memory_size()
 }
 
-/// [`copy_bytes`] of all columns.
 pub(crate) fn copies_bytes(columns: &[ArrayRef]) -> Result<usize, ArrowError> {
     columns.iter().map(|column| copy_bytes(column)).sum()
 }
 
-/// [`compact_bytes`] of all columns.
 pub(crate) fn compacts_bytes(columns: &[ArrayRef]) -> Result<usize, ArrowError> {
     columns.iter().map(|column| compact_bytes(column)).sum()
 }
 
-/// The bytes of arrow's row encoding of these columns, used for sorting and for keys without a
-/// fixed-width form.
+/// In arrow's row encoding.
 pub(crate) fn encoded_bytes(columns: &[ArrayRef]) -> usize {
     let rows = columns.first().map_or(0, |column| column.len());
     let column = |column: &ArrayRef| match column.data_type() {

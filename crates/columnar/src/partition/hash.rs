@@ -26,9 +26,8 @@ const FACTOR_2: u64 = 0xbf58_476d_1ce4_e5b9;
 
 /// The partition of `key`, out of `partitions`.
 ///
-/// It depends on the key's value alone, not on the run, the thread or the machine. Integers of all
-/// widths hash by their value. A slice of integers wider than a byte hashes by its bytes in memory,
-/// which depend on byte order. Consecutive numbers spread evenly too.
+/// It depends on the key's value alone, for slices of integers wider than a byte also on byte
+/// order. Integers of all widths hash by their value.
 ///
 /// The seeds are public: an adversary can choose keys that all fall into one partition.
 ///
@@ -49,7 +48,6 @@ pub fn partition_index<K: Hash + ?Sized>(key: &K, partitions: usize) -> usize {
     assert!(partitions > 0, "a key has a place only if there is a partition");
     let mut hasher = StableHasher::new();
     key.hash(&mut hasher);
-    // The top bits, for any number of partitions: the fraction of all hashes below this one.
     ((u128::from(hasher.finish()) * partitions as u128) >> 64) as usize
 }
 
@@ -143,8 +141,7 @@ impl Hasher for StableHasher {
     }
 }
 
-/// The hash of a packed key. No product has two factors from the key, because one of them could
-/// make it zero.
+/// No product has two factors from the key, because one of them could make it zero.
 #[inline]
 pub(crate) fn hash_fixed_key(word: u128) -> u64 {
     let low = fold(SEED ^ word as u64, FACTOR);
@@ -156,13 +153,11 @@ pub(crate) fn bits_of(hash: u64, bits: u32) -> usize {
     (hash >> (u64::BITS - bits)) as usize
 }
 
-/// The hash for a table in which all keys are of one partition.
 #[inline]
 pub(crate) fn inner(hash: u64) -> u64 {
     hash.wrapping_mul(FACTOR)
 }
 
-/// Both halves of the product: each result bit depends on many input bits.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

@@ -10,9 +10,7 @@ use std::sync::Arc;
 use super::hash::bits_of;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// Top bits of a hash that are its partition.
 pub(crate) const PARTITION_BITS: u32 = 8;
-/// The number of partitions.
 pub(crate) const PARTITIONS: usize = 1 << PARTITION_BITS;
 
 /// The start of each partition, and the end of the last.
@@ -20,14 +18,12 @@ pub(crate) const PARTITIONS: usize = 1 << PARTITION_BITS;
 pub(crate) struct Starts(ReservedVec<u32>);
 
 impl Starts {
-    /// The places of a range of partitions.
     pub(crate) fn places(&self, partitions: &Range<usize>) -> Range<usize> {
         self.0[partitions.start] as usize..self.0[partitions.end] as usize
     }
 }
 
-/// The rows ordered by the partition of their hash, stable inside a partition; and the starts of
-/// the partitions.
+/// Stable inside a partition.
 pub(crate) fn partition_rows(
     hashes: &[u64],
     pool: Option<&Arc<MemoryPool>>,

@@ -8,7 +8,6 @@ use crate::expr::Expr;
 use crate::filter::FilterPlan;
 use crate::table::TableSource;
 
-/// The lines of a plan; `skipped` morsels are known once it ran.
 pub(crate) fn write_plan(
     f: &mut fmt::Formatter<'_>,
     scan: &SelectPlan,
@@ -108,7 +107,7 @@ impl fmt::Display for SelectPlan {
     }
 }
 
-/// All rows of a table. A number for estimates and people: past the end of its type it stays there.
+/// For estimates and people; it saturates.
 pub(crate) fn rows_of(table: &dyn TableSource) -> usize {
     (0..table.morsels())
         .map(|morsel| table.rows(morsel))

@@ -2,8 +2,7 @@
 //!
 //! A filter that leaves each key one value leaves one group, so nothing is split. Otherwise a shard
 //! key among the keys decides, the query's before its table's: a coarser grouping then finds its
-//! groups complete in a partition. Without one, the hash of all keys decides. No result depends on
-//! the choice.
+//! groups complete in a partition. Without one, the hash of all keys decides.
 
 use std::fmt;
 
@@ -13,7 +12,6 @@ use super::select_plan::{Output, SelectPlan};
 use crate::expr::{Comparison, Expr, Node};
 use crate::sharding::ShardKey;
 
-/// What decides a group's partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Partitioning {
     /// At most one group.
@@ -21,7 +19,7 @@ pub(crate) enum Partitioning {
     /// Some of the keys, by their place among the keys.
     ShardKey {
         keys: Vec<usize>,
-        /// Column names, for display.
+        /// For display.
         names: Vec<String>,
         /// True if the query declares the key, false if its table does.
         is_the_querys: bool,
@@ -100,7 +98,6 @@ fn is_constant(value: &Expr) -> bool {
     }
 }
 
-/// A line of a plan; empty in the usual case.
 impl fmt::Display for Partitioning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

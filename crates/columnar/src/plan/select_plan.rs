@@ -29,9 +29,9 @@ pub struct SelectPlan {
     /// The most rows that the result may have.
     pub limit: Option<usize>,
     /// Bounds the memory of the query, over all slots and threads; `None` is no bound. The query
-    /// reserves what grows with the rows: fetched and decoded data of a stored table, rows kept and
-    /// sorted, keys, hash tables, states of aggregates. It does not reserve the table's own
-    /// columns, nor the chunk of rows that a worker handles.
+    /// reserves what grows with the rows: fetched and decoded data, rows kept and sorted, keys,
+    /// hash tables, aggregate states. It does not reserve the table's own columns, nor the chunk of
+    /// rows that a worker handles.
     pub memory_pool: Option<Arc<MemoryPool>>,
     /// Columns by which groups are partitioned, in place of the table's own
     /// [`ShardKey`](crate::sharding::ShardKey), if all are grouping keys. The result does not
@@ -49,10 +49,10 @@ pub enum Output {
     },
     /// Expressions of each group.
     Groups {
-        /// The values that rows of a group share; they read columns of the table. Without keys, all
-        /// rows are one group, which exists even without rows.
+        /// They read columns of the table. Without keys, all rows are one group, which exists even
+        /// without rows.
         keys: Vec<Expr>,
-        /// Computed for each group; arguments read columns of the table.
+        /// Arguments read columns of the table.
         aggregates: Vec<Aggregate>,
         /// Groups for which this is not true are dropped. It reads the group's columns: see
         /// [`SelectPlan::group_fields`].
@@ -72,7 +72,7 @@ impl Output {
 }
 
 impl SelectPlan {
-    /// All rows of `table` as `output` says, in input order, without filter, limit or memory bound.
+    /// All rows of `table`, in input order, without filter, limit or memory bound.
     pub fn new(table: Arc<dyn TableSource>, output: Output) -> Self {
         Self {
             table,
@@ -150,7 +150,6 @@ impl SelectPlan {
         columns.into_iter().collect()
     }
 
-    /// The offset and the limit together.
     pub(crate) fn rows_needed(&self) -> usize {
         self.limit
             .map_or(usize::MAX, |limit| self.offset.saturating_add(limit))

@@ -26,8 +26,7 @@ pub struct SortKey {
 }
 
 impl SortKey {
-    /// Orders by the values of `expr`, the largest first if `descending`, NULLs first if
-    /// `nulls_first`.
+    /// Orders by the values of `expr`.
     ///
     /// # Errors
     ///

@@ -45,8 +45,6 @@ where
 /// `input`, in which `f` writes records to the slot's own [`Targets`]. A partition's records are in
 /// the order of the slots.
 ///
-/// `f` may compute the records from its partition, which merges both passes into one.
-///
 /// ```
 /// use columnar::sharding::{Shards, partition_index, sharding_for_each};
 /// use pipeline_exec::{Job, PipelineExecutor};
@@ -89,8 +87,7 @@ where
 }
 
 /// The lists that one slot writes, one per target. They grow in chunks, reserved from the pool of
-/// the [`Shards`] that the stage reads. A target without records costs the head of a list while the
-/// slot runs, and nothing afterwards.
+/// the [`Shards`] that the stage reads. An empty target costs a list's head until the slot ends.
 #[derive(Debug)]
 pub struct Targets<T> {
     lists: Vec<ChunkedVec<T>>,
@@ -98,10 +95,8 @@ pub struct Targets<T> {
     reservation: Reservation,
 }
 
-/// The lists of a slot that have records, with their partitions, until all slots have run.
 struct Written<T> {
     lists: Vec<(usize, ChunkedVec<T>)>,
-    /// Counts the lists' heads.
     _reservation: Reservation,
 }
 
@@ -136,13 +131,13 @@ impl<T> Targets<T> {
     ///
     /// # Errors
     ///
-    /// When the list has to grow and the pool has no room. Without a pool there is no error.
+    /// When the list has to grow and the pool has no room.
     pub fn push<K: Hash + ?Sized>(&mut self, key: &K, record: T) -> Result<(), MemoryExceeded> {
         let target = partition_index(key, self.lists.len());
         self.lists[target].push(record)
     }
 
-    /// Writes `record` to the partition `target`, for keys whose partition is known otherwise.
+    /// Writes `record` to the partition `target`.
     ///
     /// # Errors
     ///
@@ -191,7 +186,6 @@ where
 
 struct Sharding<I, T, F> {
     input: Shards<I>,
-    /// The lists each slot has written.
     written: Vec<Mutex<Option<Written<T>>>>,
     output: Shards<Lists<T>>,
     f: F,

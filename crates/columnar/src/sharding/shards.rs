@@ -34,7 +34,6 @@ impl<T> Shards<T> {
         self
     }
 
-    /// Empty places for values that a stage will write.
     pub(super) fn to_come(partitions: usize, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             cells: (0..partitions).map(|_| Mutex::new(None)).collect(),
@@ -106,7 +105,7 @@ impl<T> fmt::Debug for Shards<T> {
     }
 }
 
-/// The records of a partition: a list from each slot that wrote records, in the order of the slots.
+/// The records of a partition: a list per slot that wrote some, in slot order.
 #[derive(Debug)]
 pub struct Lists<T> {
     lists: Vec<ChunkedVec<T>>,
@@ -115,7 +114,6 @@ pub struct Lists<T> {
 }
 
 impl<T> Lists<T> {
-    /// No lists, and room for `count`.
     pub(super) fn with_room(count: usize, pool: Option<&Arc<MemoryPool>>) -> Result<Self, MemoryExceeded> {
         let mut reservation = Reservation::of(pool.cloned());
         reservation.grow(count.saturating_mul(size_of::<ChunkedVec<T>>()))?;
@@ -125,7 +123,7 @@ impl<T> Lists<T> {
         })
     }
 
-    /// Adds a list. There must be room for it.
+    /// There must be room for it.
     pub(super) fn add(&mut self, list: ChunkedVec<T>) {
         self.lists.push(list);
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::read_error::ReadError;
 use crate::memory::Reservation;
 
-/// A fetch as a future. It starts when first polled, and dropping it ends it.
+/// A fetch as a future. Dropping it ends it.
 pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, ReadError>> + Send + 'a>>;
 
 /// Ranges of a file's bytes, by their place in it.
@@ -30,8 +30,7 @@ pub struct Fetched {
     reservation: SharedReservation,
 }
 
-/// A reservation that several owners share. It is given back when the last of them is dropped, or
-/// when it is taken out.
+/// Given back when the last owner drops it, or when it is taken out.
 type SharedReservation = Arc<Mutex<Reservation>>;
 
 impl Fetched {
@@ -45,8 +44,8 @@ impl Fetched {
         }
     }
 
-    /// Adds a reservation for the bytes. It is given back when the last byte is freed: strings
-    /// decoded without a copy may outlive the morsel.
+    /// Adds a reservation for the bytes, given back when the last byte is freed: strings decoded
+    /// without a copy may outlive the morsel.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -76,7 +75,7 @@ impl Fetched {
         self
     }
 
-    /// The reservation, which ends when a result that holds some of the bytes is returned.
+    /// Ended when a result that holds some of the bytes is returned.
     pub(crate) fn reservation(&self) -> Weak<Mutex<Reservation>> {
         Arc::downgrade(&self.reservation)
     }

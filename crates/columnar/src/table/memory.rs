@@ -1,8 +1,7 @@
 //! A table whose columns are in memory, cut into morsels of a fixed number of rows.
 //!
 //! Row numbers alone decide where a morsel begins, so no result depends on the batches (a sum of
-//! floats depends on the morsels). A morsel inside one batch is a slice; one that spans batches is
-//! copied once.
+//! floats depends on the morsels).
 
 use std::fmt;
 
@@ -38,8 +37,7 @@ pub struct MemoryTable {
     shard_key: Option<Vec<usize>>,
 }
 
-/// Rows in a morsel of a table in memory. A few columns of it fit in a core's cache, and starting
-/// it costs little in comparison.
+/// Rows in a morsel of a table in memory: a few columns of it fit in a core's cache.
 pub const MORSEL_ROWS: usize = 65_536;
 
 impl MemoryTable {
@@ -88,8 +86,7 @@ impl MemoryTable {
     ///
     /// # Panics
     ///
-    /// When the outer length is not the number of morsels or an inner one not the number of
-    /// columns.
+    /// When `statistics` has not one entry per morsel and column.
     #[must_use]
     pub fn with_statistics(mut self, statistics: Vec<Vec<ColumnStatistics>>) -> Self {
         assert_eq!(statistics.len(), self.morsels.len(), "statistics of every morsel");
@@ -200,7 +197,6 @@ fn check_types(schema: &SchemaRef, batch: &RecordBatch) -> Result<(), ArrowError
     )))
 }
 
-/// Makes a morsel of the open pieces, without a copy if there is one.
 fn close(schema: &SchemaRef, open: &mut Vec<RecordBatch>) -> Result<RecordBatch, ArrowError> {
     let morsel = match open.as_slice() {
         [piece] => piece.clone(),

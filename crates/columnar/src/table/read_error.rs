@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// A table could not be read. The query fails without a partial result.
+/// A table could not be read.
 #[derive(Debug)]
 pub struct ReadError {
     origin: String,

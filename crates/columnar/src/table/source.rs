@@ -1,13 +1,5 @@
-//! The interface between a table and a scan. For a stored table, reading bytes waits, and decoding
-//! them computes.
-//!
-//! ```text
-//!   fetch(morsel, projection) ──► Fetched: ranges of bytes ──► open_fetched(morsel, projection, fetched) ──► reader
-//!         waits: never in a slot                                       computes: in a slot
-//! ```
-//!
-//! A source with `fetch_async` needs no thread that waits. The query decides when to fetch, and how
-//! far ahead.
+//! The interface between a table and a scan. Of a stored table, [`StoredTable::fetch`] waits for
+//! bytes, never in a slot, and [`StoredTable::open_fetched`] decodes them, in a slot.
 
 use std::fmt::Debug;
 
@@ -46,7 +38,7 @@ pub trait TableSource: Debug + Send + Sync {
         ColumnStatistics::unknown()
     }
 
-    /// The columns by which rows are best split. A grouping whose keys contain all of them is
+    /// The columns by which rows are best split: a grouping whose keys contain all of them is
     /// partitioned by them. The default is `None`.
     fn shard_key(&self) -> Option<&[usize]> {
         None
@@ -125,7 +117,7 @@ pub trait StoredTable: TableSource {
     ///
     /// # Errors
     ///
-    /// A [`ReadError`] that names the file and the part of it.
+    /// As [`TableSource::open`].
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError>;
 
     /// [`fetch`](Self::fetch) as a future. The default is `None`: reading blocks a thread. For one

@@ -27,8 +27,7 @@ fn table(groups: i64) -> Arc<MemoryTable> {
     Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).expect("of one schema"))
 }
 
-/// Groups by column `key` on this thread, with the groups `sorted` by their sum or not; returns
-/// whether that succeeded.
+/// Runs on this thread; returns whether that succeeded.
 fn group(table: &Arc<MemoryTable>, key: usize, sorted: bool, pool: Arc<MemoryPool>) -> bool {
     let aggregates = [
         (AggregateFunction::Count, None),

@@ -11,7 +11,6 @@ use columnar::chunked::{ChunkedVec, HEAD};
 
 const PARTITIONS: usize = 32;
 
-/// What `run` allocates, and its result.
 pub(crate) fn counted<R>(run: impl FnOnce() -> R) -> (R, AllocationInfo) {
     let mut result = None;
     let info = measure(|| result = Some(run()));
@@ -89,11 +88,9 @@ fn what_is_charged_is_what_is_allocated() {
     }
 }
 
-/// Memory is proportional to rows, whatever the longest partition is.
 #[test]
 fn partitions_take_what_their_rows_take() {
     let ahead = |rows_max: usize| PARTITIONS * rows_max * size_of::<u64>();
-    // Equal partitions take at most twice their values, beyond the heads.
     for rows in [1_000, 10_000, 100_000] {
         let (lists, info) = counted(|| fill([rows; PARTITIONS]));
         let own = size_of_val(lists.as_slice());
@@ -103,7 +100,6 @@ fn partitions_take_what_their_rows_take() {
             info.bytes_max
         );
     }
-    // One partition has most rows.
     let skewed = (0..PARTITIONS).map(|partition| if partition == 7 { 100_000 } else { 100 });
     let (lists, info) = counted(|| fill(skewed));
     let own = size_of_val(lists.as_slice());

@@ -11,7 +11,6 @@ use proptest::prelude::*;
 #[derive(Clone, Debug)]
 enum Operation {
     Push(u16),
-    /// By an iterator of known length.
     Extend(u16),
     /// By an iterator of unknown length.
     ExtendUnknown(u16),
@@ -107,7 +106,6 @@ proptest! {
         prop_assert_eq!(pool.used(), 0);
     }
 
-    /// The iterators run from both ends at once, and stop anywhere.
     #[test]
     fn its_iterators_go_from_both_ends(len in 0..1_500usize, growth in growths(), steps in proptest::collection::vec((any::<bool>(), 0..400usize), 0..12)) {
         let mut list = ChunkedVec::with_growth(growth, None);
@@ -136,7 +134,6 @@ proptest! {
         prop_assert_eq!(owned.fold(0, |sum, value| sum + *value), expected.sum());
     }
 
-    /// A refusal leaves the list and its reservation as they were.
     #[test]
     fn a_quota_is_never_passed(limit in 0..40_000usize, growth in growths(), counts in proptest::collection::vec(0..700u32, 0..12)) {
         let pool = Arc::new(MemoryPool::new("property", limit));

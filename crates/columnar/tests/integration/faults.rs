@@ -3,8 +3,7 @@
 //!
 //! Each seed draws rows, threads and a disturbance. Points are before and behind each slot of each
 //! stage, each read of a table, each consumer of the sharding operations, and both ends of the
-//! output. At a point there is an error, a panic or a cancellation; or the whole run has a deadline
-//! or a memory limit.
+//! output.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -117,7 +116,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table without a disturbance.
     pub(crate) fn undisturbed(batch: RecordBatch, morsel_rows: usize) -> Self {
         Self {
             batch,
@@ -191,7 +189,7 @@ struct Ran<T> {
     peak: usize,
 }
 
-/// Runs a job that `build` makes, and checks that no byte stays reserved.
+/// Checks that no byte stays reserved.
 fn run<T: Send + 'static>(
     fault: &Arc<Fault>,
     limit: usize,
@@ -315,7 +313,6 @@ impl Random {
 /// Counts of whole answers and of errors, by kind.
 type Ends = BTreeMap<String, [usize; 2]>;
 
-/// Draws a disturbance for each of `seeds`, and checks the result.
 fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
     seeds: impl Iterator<Item = u64>,
     kinds: usize,
@@ -373,7 +370,6 @@ fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
     ends
 }
 
-/// Both outcomes must occur, or the test proves too little.
 fn assert_both(ends: &Ends) {
     for kind in ["Error", "Panic", "Cancel", "MemoryPool"] {
         assert!(ends[kind][1] > 0, "{ends:?}");

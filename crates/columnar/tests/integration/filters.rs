@@ -149,7 +149,6 @@ fn like_takes_its_wildcards_and_the_escape() {
     assert_eq!(kept("a\\%c"), ["a%c"]);
 }
 
-/// A random condition over columns `a`, `b` and `c`.
 fn condition() -> impl Strategy<Value = Shape> {
     let leaf = prop_oneof![
         (0..3usize, 0..6u8, -3..4i64).prop_map(|(column, op, value)| Shape::Compare(column, op, value)),
@@ -212,7 +211,6 @@ impl Shape {
         }
     }
 
-    /// The truth for one row, the way SQL defines it.
     fn truth(&self, row: [Option<i64>; 3]) -> Option<bool> {
         let holds = |op: u8, left: i64, right: i64| match OPS[usize::from(op)] {
             Comparison::Equal => left == right,
@@ -272,8 +270,6 @@ fn join(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// However a filter is split into steps and ordered, it keeps the rows for which its condition
-    /// is true.
     #[test]
     fn a_filter_keeps_the_rows_for_which_three_valued_logic_says_true(
         shape in condition(),

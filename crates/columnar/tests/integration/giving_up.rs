@@ -11,7 +11,6 @@ use columnar::{Fetched, MorselReader, Output, ReadError, ScanStage, StoredTable,
 
 use crate::scan::{column, scan};
 
-/// Far longer than this takes.
 const HANG: Duration = Duration::from_secs(120);
 
 /// A table whose fetched bytes ask the stage something when they are freed.

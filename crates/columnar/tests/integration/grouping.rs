@@ -1,5 +1,5 @@
-//! GROUP BY with few and many groups, heavy hitters, and keys too long for a word returns what a
-//! plain loop does.
+//! GROUP BY with few and many groups, heavy hitters, and keys without a fixed-width form returns
+//! what a plain loop does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use crate::scan::{column, grouped, integers, run_alone, run_on, table};
 
 const ROWS: i64 = 150_000;
 
-/// Numbers that look random, the same in each run.
 fn scrambled(n: i64) -> i64 {
     let mut x = (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x ^= x >> 29;
@@ -117,7 +116,7 @@ fn query_of_floats(key: &ArrayRef) -> SelectPlan {
 /// Key, sum, count, smallest, largest.
 type Row = (Option<String>, Option<i64>, i64, Option<i64>, Option<i64>);
 
-/// Groups of a plain loop, in the order of their first row.
+/// In the order of first rows.
 fn expected(key: &ArrayRef) -> Vec<Row> {
     let key = arrow::compute::cast(key, &arrow::datatypes::DataType::Utf8).unwrap();
     let key = key.as_string::<i32>();
@@ -263,7 +262,6 @@ fn a_division_by_zero_in_one_group_of_many_is_the_result() {
     }
 }
 
-/// No result depends on the source of the shard key, nor on a filter that leaves one group.
 #[test]
 fn shard_keys_and_pinned_keys_are_in_the_plan_and_not_in_the_result() {
     let numbers = |key: fn(i64) -> i64| integers((0..ROWS).map(|row| Some(key(row))));

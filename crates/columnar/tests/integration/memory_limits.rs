@@ -16,7 +16,6 @@ use crate::scan::{column, grouped, integers, run_on, table, values};
 
 const ROWS: i64 = 200_000;
 
-/// Rows with `groups` different keys (numbers and texts), and a text column for extremes.
 fn rows(groups: i64) -> Arc<MemoryTable> {
     rows_with(groups, &DataType::Utf8)
 }
@@ -92,7 +91,6 @@ fn a_quota_that_suffices_changes_no_result_and_is_free_again() {
     }
 }
 
-/// Runs all slots on this thread; returns true if the query succeeded.
 fn went_well_by_hand(scan: SelectPlan) -> bool {
     let stage = Arc::new(ScanStage::new(scan));
     let mut job = Job::builder("by hand").stage(stage.clone());
@@ -172,7 +170,6 @@ fn a_query_over_its_quota_fails_by_name_and_gives_all_back() {
         let whole = run_on(count_sum_and_extreme(&table, key, &pool), 1).unwrap();
         let needed = pool.peak();
         for threads in [1, 2, 8] {
-            // Fails at the first bytes, in a slot, in a merge, or for the result.
             for limit in [0, 1, needed / 50, needed / 3, needed / 2, needed * 9 / 10] {
                 let pool = Arc::new(MemoryPool::new("q18", limit));
                 let result = run_on(count_sum_and_extreme(&table, key, &pool), threads);
@@ -201,7 +198,6 @@ fn a_query_over_its_quota_fails_by_name_and_gives_all_back() {
     }
 }
 
-/// HAVING and ORDER BY copy columns of groups, which are reserved too.
 #[test]
 fn groups_that_are_filtered_and_sorted_are_within_their_quota() {
     let table = rows(ROWS);

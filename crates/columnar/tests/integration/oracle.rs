@@ -13,7 +13,6 @@ use proptest::prelude::*;
 use crate::faults::Table;
 use crate::scan::{column, grouped, integers, run_on};
 
-/// Three sources of keys and values.
 type Row = (Option<i64>, Option<i64>, Option<i64>);
 
 #[derive(Clone, Copy, Debug)]

@@ -64,8 +64,7 @@ fn scan(batch: &RecordBatch, has_key: bool, morsel_rows: usize) -> SelectPlan {
     grouped(table, keys, aggregates)
 }
 
-/// The results of a plain loop: distinct values, variance, standard deviation and median, in units
-/// of `1 / unit`.
+/// Distinct values, variance, standard deviation and median, in units of `1 / unit`.
 fn expected(values: &[i64], unit: f64) -> (i64, [Option<f64>; 3]) {
     let distinct: HashSet<i64> = values.iter().copied().collect();
     let n = values.len() as i128;
@@ -145,8 +144,7 @@ proptest! {
 
 #[test]
 fn many_groups_merged_in_ranges_have_the_same_samples() {
-    // Almost every key is new, so rows are passed through and merged in ranges of partitions. One
-    // key is frequent.
+    // Almost every key is new, so rows pass through. One key is frequent.
     let rows: Vec<Row> = (0..60_000)
         .map(|row| {
             (

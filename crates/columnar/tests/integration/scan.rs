@@ -36,7 +36,6 @@ pub(crate) fn rows_where(table: &Arc<MemoryTable>, filter: Option<Expr>, columns
     scan(table.clone(), filter, Output::Rows { columns })
 }
 
-/// A scan without order or limit.
 pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Output) -> SelectPlan {
     SelectPlan {
         filter,
@@ -44,7 +43,6 @@ pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Ou
     }
 }
 
-/// A scan grouped by `keys`, whose columns are keys and aggregates.
 pub(crate) fn grouped(
     table: Arc<dyn TableSource>,
     keys: Vec<Expr>,
@@ -64,7 +62,6 @@ pub(crate) fn grouped(
     scan(table, None, output)
 }
 
-/// Runs the scan on `threads` threads.
 pub(crate) fn run_on(scan: SelectPlan, threads: usize) -> Result<RecordBatch, ExecError> {
     let executor = PipelineExecutor::new(threads).unwrap();
     let stage = Arc::new(ScanStage::new(scan));
@@ -80,7 +77,7 @@ pub(crate) fn run_on(scan: SelectPlan, threads: usize) -> Result<RecordBatch, Ex
     )
 }
 
-/// Runs the scan on one thread without later stages: the output merges everything.
+/// Without later stages: the output merges everything.
 pub(crate) fn run_alone(scan: SelectPlan) -> Result<RecordBatch, ExecError> {
     let executor = PipelineExecutor::new(1).unwrap();
     let stage = Arc::new(ScanStage::new(scan));
@@ -111,12 +108,10 @@ fn finished(outcome: Result<JobReport<ScanResult>, JobError>) -> Result<RecordBa
     Ok(concat_batches(&result.schema, &result.batches).unwrap())
 }
 
-/// Runs the scan on two threads.
 pub(crate) fn run(scan: SelectPlan) -> Result<RecordBatch, ExecError> {
     run_on(scan, 2)
 }
 
-/// A result column as integers.
 pub(crate) fn values(batch: &RecordBatch, column: usize) -> Vec<Option<i64>> {
     batch.column(column).as_primitive::<Int64Type>().iter().collect()
 }

@@ -13,8 +13,7 @@ use proptest::prelude::*;
 /// A flag, a supplier, a quantity.
 type Record = (u8, u32, u64);
 
-/// Sums by (flag, supplier), then by flag. The second split has its own pass, or is fused with the
-/// first sums.
+/// The second split has its own pass, or is fused with the first sums.
 fn fine_to_coarse(
     morsels: &[Vec<Record>],
     partitions: (usize, usize),
@@ -188,11 +187,9 @@ fn a_slot_that_fails_anywhere_gives_its_error_and_never_a_part_of_the_result() {
     }
 }
 
-/// Both stages that split reserve from the pool of the first one's values.
 #[test]
 fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
     let run = |pool: &Arc<MemoryPool>| {
-        // Dropping the executor frees what its workers hold of the job.
         let executor = PipelineExecutor::new(2).unwrap();
         let morsels = Shards::new((0..8u64).map(|slot| slot * 1_000..slot * 1_000 + 1_000));
         let morsels = morsels.with_pool(Arc::clone(pool));
@@ -227,8 +224,6 @@ fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
     }
 }
 
-/// Many slots have a list per partition. All list heads together take many times the memory of the
-/// records.
 #[test]
 fn a_slot_pays_for_the_heads_of_its_lists_and_keeps_those_that_have_records() {
     const SLOTS: usize = 1_000;

@@ -62,9 +62,9 @@ impl KeySet {
 mod tests {
     use super::*;
 
-    fn key(cost: u64) -> JobHandle {
+    fn key(rank: u64) -> JobHandle {
         JobHandle {
-            cost,
+            rank,
             seq: 0,
             index: 0,
         }

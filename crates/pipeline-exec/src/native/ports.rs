@@ -11,7 +11,7 @@ use executor_threaded::lock;
 use super::hub::{Hub, NativeBody, NativePlace, NativeState, PipelineTask, Shared};
 use super::job_table::JobTable;
 use super::key_set::KeySet;
-use super::tell;
+use super::log;
 use super::unpark::unparker;
 use crate::policy::{JobEnd, JobHandle, JobSpec, Ledger, PipelineEvent, PipelinePorts, guard, nest_in};
 use crate::spans;
@@ -137,7 +137,7 @@ impl PipelinePorts for Hub {
     }
 
     fn place_freed(&self) {
-        self.room.tell();
+        self.room.wake_waiters();
     }
 
     // Always inlined: each call site knows the kind of event, so only that arm remains.
@@ -179,8 +179,8 @@ impl PipelinePorts for Hub {
             | PipelineEvent::Inner(_)
             | PipelineEvent::Failed { .. } => {}
         }
-        if tell::is_told(&event) && spans::are_possible() {
-            guard::quietly(|| self.tell(&event));
+        if log::is_logged(&event) && spans::are_possible() {
+            guard::quietly(|| self.log(&event));
         }
         if !matches!(event, PipelineEvent::SlotRan { .. })
             && let Some(recorder) = &self.recorder

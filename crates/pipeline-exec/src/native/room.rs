@@ -35,8 +35,8 @@ pub(crate) struct Waiter {
 }
 
 impl Room {
-    /// Called when there is room, or the gate has closed.
-    pub(crate) fn tell(&self) {
+    /// Step tell: there is room, or the gate has closed.
+    pub(crate) fn wake_waiters(&self) {
         let woken = std::mem::take(&mut lock(&self.0).wakers);
         for (_, waker) in woken {
             guard::quietly(|| waker.wake());
@@ -115,8 +115,8 @@ mod tests {
         let (again, before) = room.register(Some(number), one.clone());
         assert!(again == number && before.is_some_and(|before| before.will_wake(&one)));
         assert!(room.forget(given_up).is_some_and(|waker| waker.will_wake(&gone)));
-        room.tell();
-        room.tell();
+        room.wake_waiters();
+        room.wake_waiters();
         assert!(room.forget(number).is_none());
         let woken = waiters.map(|waiter| waiter.0.load(Ordering::Relaxed));
         assert_eq!(woken, [1, 1, 0], "however often it has asked");

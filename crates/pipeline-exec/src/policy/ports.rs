@@ -163,7 +163,7 @@ pub enum InnerEvent<'a> {
         job: JobHandle,
     },
     /// A party begins a round of reconciling.
-    Settles {
+    Reconciles {
         job: JobHandle,
     },
     GivenBack {

@@ -162,7 +162,7 @@ proptest! {
     fn handles_are_ordered_by_cost_and_then_by_submission(
         a in (0_u64..3, 0_usize..100, 0_usize..3), b in (0_u64..3, 0_usize..100, 0_usize..3),
     ) {
-        let handle = |(cost, seq, index)| JobHandle { cost, seq, index };
+        let handle = |(rank, seq, index)| JobHandle { rank, seq, index };
         prop_assume!(a.1 != b.1);
         let heavier_or_earlier = a.0 > b.0 || (a.0 == b.0 && a.1 < b.1);
         prop_assert_eq!(handle(a) > handle(b), heavier_or_earlier);

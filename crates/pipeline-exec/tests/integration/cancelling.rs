@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Waker;
 use std::time::Duration;
 
 use pipeline_exec::policy::{self, JobSpec, LookEnd, Terms};
@@ -189,6 +190,40 @@ fn a_deadline_that_passes_inside_a_claim_ends_the_job_at_the_next_slot_boundary(
     );
     let end = JobStatus::Ended(JobErrorKind::DeadlineExceeded);
     assert_eq!(plain.status(&late), end);
+}
+
+#[test]
+fn a_deadline_and_a_wait_count_from_before_the_call_that_returns_the_first_slots() {
+    struct Counts(Arc<AtomicU64>);
+    impl Stage for Counts {
+        fn slots(&self) -> usize {
+            self.0.fetch_add(2_000_000, Ordering::Relaxed);
+            1
+        }
+        fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+            Ok(())
+        }
+    }
+    let late = JobStatus::Ended(JobErrorKind::DeadlineExceeded);
+    for (deadline_ms, expected) in [(3, JobStatus::Completed), (2, late), (1, late)] {
+        let clock = Arc::new(AtomicU64::new(0));
+        let plain = Plain::new(1, 0);
+        plain.follow(&clock);
+        let terms = Terms {
+            deadline: Some(Duration::from_millis(deadline_ms)),
+            ..Terms::default()
+        };
+        let job = plain.submit_spec(JobSpec {
+            terms: terms.boxed(),
+            ..spec("t", vec![Arc::new(Counts(clock))])
+        });
+        let job = job.expect("there is room");
+        plain.look(0);
+        assert_eq!(plain.status(&job), expected, "{deadline_ms} ms");
+        if let Ok(report) = job.state.poll(&plain, Waker::noop()).expect("it has ended") {
+            assert_eq!(report.wait, Duration::from_millis(2));
+        }
+    }
 }
 
 struct One(Box<dyn pipeline_exec::PipelineStep>);

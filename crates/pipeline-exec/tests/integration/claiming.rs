@@ -162,7 +162,7 @@ fn what_is_left_of_a_job_begun_by_hand_is_its_weight_and_its_run_is_told_from_wh
         let held = running.elapsed();
         gate.open();
         let report = ticket.wait().unwrap();
-        assert_eq!((status, control.handle().cost), (JobStatus::Running, left));
+        assert_eq!((status, control.handle().rank), (JobStatus::Running, left));
         assert!(report.run >= held, "{report:?}");
     }
 }

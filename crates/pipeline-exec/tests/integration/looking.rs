@@ -161,7 +161,7 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
     let stage = Counting::new(2);
     plain.submit("new", 1, Class::Normal, vec![stage.clone() as Arc<dyn Stage>]);
     let old = JobHandle {
-        cost: 9,
+        rank: 9,
         seq: 77,
         index: 0,
     };

@@ -2,11 +2,15 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use pipeline_exec::policy::{JobSpec, Terms};
 use pipeline_exec::{
-    Job, JobErrorKind, JobReport, JobTicket, PipelineExecutor, Stage, StepError, SubmitError, step,
+    Job, JobErrorKind, JobOutput, JobReport, JobStatus, JobTicket, PipelineExecutor, Stage, StepCx,
+    StepError, SubmitError, step,
 };
 
+use crate::plain::{Does, Plain, spec};
 use crate::support::{Counting, Gate, block_on, hold_workers};
 
 fn counted(stages: &[Arc<Counting>]) -> (Job<usize>, Arc<AtomicUsize>) {
@@ -175,6 +179,54 @@ fn a_job_that_was_run_by_hand_makes_its_output_by_hand_and_its_ticket_tells_it()
         failing.get_next().unwrap().unwrap_err().step.as_deref(),
         Some("output")
     );
+}
+
+#[test]
+fn a_late_output_completes_its_job_unless_another_worker_looks_meanwhile() {
+    let late = JobStatus::Ended(JobErrorKind::DeadlineExceeded);
+    for (other_looks, expected) in [(false, JobStatus::Completed), (true, late)] {
+        let plain = Plain::new(2, 0).under_test();
+        let makes: fn(&Plain, usize) = if other_looks {
+            |plain, _| {
+                plain.pass(Duration::from_millis(2));
+                plain.look(1);
+            }
+        } else {
+            |plain, _| plain.pass(Duration::from_millis(2))
+        };
+        let makes = Does(0, makes);
+        let terms = Terms {
+            deadline: Some(Duration::from_millis(1)),
+            ..Terms::default()
+        };
+        let output = JobOutput::new(move |_cx| {
+            makes.run_by_hand(0);
+            Ok(())
+        });
+        let job = plain.submit_spec(JobSpec {
+            terms: terms.boxed(),
+            output: Some(Arc::new(output)),
+            ..spec("t", vec![Counting::new(1)])
+        });
+        let job = job.expect("there is room");
+        plain.look(0);
+        assert_eq!(plain.status(&job), expected, "another looks: {other_looks}");
+    }
+}
+
+#[test]
+fn a_late_output_of_an_inline_job_is_not_used() {
+    let job = Job::builder("t")
+        .stage(Counting::new(1))
+        .deadline(Duration::from_millis(1))
+        .output(|cx: &StepCx<'_>| {
+            while !cx.is_cancelled() {
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+    let error = StepCx::detached().run(job.build()).unwrap_err();
+    assert_eq!(error.kind, JobErrorKind::DeadlineExceeded);
 }
 
 #[test]

@@ -212,7 +212,7 @@ impl Plain {
         for index in 0..self.used(self.shared.jobs()) {
             if let Some(body) = self.get(self.shared.jobs(), index) {
                 let job = JobHandle {
-                    cost: body.state().cost(),
+                    rank: body.state().cost(),
                     seq: body.state().seq(),
                     index,
                 };

@@ -38,7 +38,7 @@ fn debug_forms_say_what_something_is_about() {
     assert_shows(&job, &["cities", &id, "7", "stages: 1"]);
     let ticket = executor.submit(job).unwrap();
     assert_shows(&ticket, &["Queued", "cancel_on_drop: false"]);
-    assert_shows(&ticket.control(), &["cost: 7", "Queued", "(0, 2)"]);
+    assert_shows(&ticket.control(), &["rank: 7", "Queued", "(0, 2)"]);
     assert_shows(&executor, &["main: 1", "capacity: 2", "queue_depth: 2"]);
     assert_shows(&executor.handle(), &["PipelineHandle"]);
     let job = cities().build();
@@ -71,7 +71,7 @@ fn debug_forms_of_the_policy_name_the_job_and_show_nothing_of_the_users() {
         RefCell::default(),
         Cell::new,
     );
-    assert_shows(&policy::submit(&plain, body), &["Admitted", "cost: 1", "seq: 1"]);
+    assert_shows(&policy::submit(&plain, body), &["Admitted", "rank: 1", "seq: 1"]);
     plain.workers_leave.set(true);
     while plain.main_runs_one(0) {}
     plain.look(0);

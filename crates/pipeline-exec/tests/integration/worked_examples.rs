@@ -11,7 +11,7 @@ use crate::support::Counting;
 fn board(plain: &Plain) -> Vec<(u64, usize)> {
     let heaviest = |below| plain.shared().board().heaviest(plain, below);
     std::iter::successors(heaviest(None), |&job| heaviest(Some(job)))
-        .map(|job| (job.cost, job.seq))
+        .map(|job| (job.rank, job.seq))
         .collect()
 }
 
@@ -24,11 +24,11 @@ fn take_heaviest(plain: &Plain) -> ((u64, usize), Vec<(u64, usize)>) {
     let (selected, _body) = select_heaviest(plain).expect("a job is on the board");
     assert_eq!(
         board(plain)[0],
-        (selected.cost, selected.seq),
+        (selected.rank, selected.seq),
         "selecting removes nothing"
     );
     assert!(plain.reserve_runs_one(1));
-    ((selected.cost, selected.seq), board(plain))
+    ((selected.rank, selected.seq), board(plain))
 }
 
 #[test]

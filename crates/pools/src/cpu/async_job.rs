@@ -15,16 +15,15 @@ use crate::inner::Inner as PoolsInner;
 use crate::maintenance::Delayed;
 use crate::moment::{after, nanos};
 
-/// A job for async work. Clones share the job.
+/// A job for async work. Clones share the job; it ends when all are dropped and all futures have
+/// ended.
 ///
-/// CPU workers run futures [spawned](Self::spawn) into it in turns. All of them share the job's
-/// class, deadline, limit of workers and share of time. A waiting future has no worker.
+/// CPU workers poll the futures [spawned](Self::spawn) into it, which share the job's class,
+/// deadline, limit of workers and share of time.
 ///
 /// A poll should end within about a millisecond, because young jobs wait for it. A future that
-/// computes longer calls `tokio::task::yield_now().await` in between. Streams that use tokio's
-/// cooperative budget pause in time.
-///
-/// The job ends when all handles are dropped and all futures have ended.
+/// computes longer calls `tokio::task::yield_now().await` in between, unless its streams use
+/// tokio's cooperative budget.
 ///
 /// ```
 /// use pools::{JobOptions, Pools};
@@ -63,7 +62,6 @@ struct Inner {
     alarm: OnceLock<Delayed>,
 }
 
-/// Ends a job whose deadline has passed.
 struct EndsIfLate(Weak<Inner>);
 
 pub(super) struct Admitted {
@@ -85,8 +83,8 @@ struct Counters {
 pub struct JobUse {
     /// Number of polls of its futures.
     pub turns: u64,
-    /// Time that the polls were on a core, summed over workers; elapsed time where the operating
-    /// system does not report it.
+    /// Time that the polls were on a core, or elapsed time where the operating system does not
+    /// report it; summed over workers.
     pub busy: Duration,
     /// Elapsed time of the longest poll.
     pub longest_turn: Duration,
@@ -115,8 +113,8 @@ impl AsyncJob {
         self.inner.admitted.as_ref()
     }
 
-    /// Returns the job whose code this thread runs: in one of its futures, inside
-    /// [`enter`](Self::enter) or a [`scope`](Self::scope).
+    /// Returns the job whose code this thread runs, by a turn, [`enter`](Self::enter) or
+    /// [`scope`](Self::scope).
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT
@@ -142,15 +140,14 @@ impl AsyncJob {
         call()
     }
 
-    /// Ends the job: waiting futures are dropped now, running ones after their poll. A job that has
-    /// ended is not affected.
+    /// Ends the job: waiting futures are dropped now, running ones after their poll.
     pub fn cancel(&self) {
         if let Some(admitted) = &self.inner.admitted {
             admitted.control.cancel();
         }
     }
 
-    /// Returns the number of ended and of spawned futures. Both only grow.
+    /// Returns the number of ended and of spawned futures.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         let admitted = self.inner.admitted.as_ref();
@@ -181,19 +178,19 @@ impl AsyncJob {
     }
 
     /// Returns why its futures are polled no more; `None` while they may be, and if the job was not
-    /// admitted. [`HandedBack`](JobErrorKind::HandedBack) means that the pool ends.
+    /// admitted.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.inner.admitted.as_ref()?.control.stopped()
     }
 
-    /// Returns whether the pool admitted the job. If not, every spawned future is returned.
+    /// Returns whether the pool admitted the job.
     #[must_use]
     pub fn is_admitted(&self) -> bool {
         self.inner.admitted.is_some()
     }
 
-    /// Counts a poll. Returns the CPU time of all polls.
+    /// Returns the CPU time of all polls.
     pub(super) fn note_turn(&self, busy: Duration, lasted: Duration, waited: Duration) -> Duration {
         let used = &self.inner.used;
         // Ordering: Relaxed, all. Statistics.
@@ -215,7 +212,6 @@ impl AsyncJob {
         let ends = Arc::new(EndsIfLate(Arc::downgrade(&self.inner)));
         match Delayed::set(&pools.clock, after(Instant::now(), deadline), ends.into()) {
             Ok(alarm) => drop(self.inner.alarm.set(alarm)),
-            // The pools have ended, and the job with them.
             Err(_closed) => admitted.control.cancel(),
         }
     }

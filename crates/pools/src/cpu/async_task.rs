@@ -22,7 +22,7 @@ pub struct HandedBack<T>(Mutex<TaskFuture<T>>);
 
 /// The output of a future spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it
 /// cancels the future; after [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root), the whole job.
-/// Any runtime can await it. A panic of the future resumes in its awaiter.
+/// A panic of the future resumes in its awaiter.
 #[must_use = "dropping it cancels the future"]
 pub struct AsyncTask<T> {
     output: Arc<Output<T>>,

@@ -7,9 +7,9 @@ use pipeline_exec::{Job, JobError, JobReport, StepCx};
 
 use super::state::Stop;
 
-/// The context of a CPU task. It has no way to block or to reach another pool. A wait for parts of
-/// its own work does not block: the worker runs those parts and no other job's, and idle workers
-/// join in. So one worker cannot deadlock, and a lock held meanwhile meets no other task's code.
+/// The context of a CPU task, without a way to block or to reach another pool. A wait for parts of
+/// its own work runs no other job's parts, so one worker cannot deadlock, and a lock held meanwhile
+/// meets no other task's code.
 pub struct CpuCx<'a> {
     step: &'a StepCx<'a>,
     stop: Arc<Stop>,
@@ -37,7 +37,7 @@ impl<'a> CpuCx<'a> {
     }
 
     /// Returns whether the task was dropped or the pool's time is up. The task should then return
-    /// soon, with any value.
+    /// soon.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.stop.is_told() || self.step.is_cancelled()

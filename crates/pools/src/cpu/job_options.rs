@@ -56,7 +56,7 @@ impl JobOptions {
         self
     }
 
-    /// Longest time from the job's opening. A late job gets no further turn, and its tasks return
+    /// Longest time from the job's opening, after which its tasks return
     /// [`TaskError::DeadlineExceeded`](super::TaskError::DeadlineExceeded). Default: none.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
@@ -74,8 +74,7 @@ impl JobOptions {
         self
     }
 
-    /// Bytes that the job may hold, as a note for the query engine, which enforces it. Default: no
-    /// limit.
+    /// Bytes that the job may hold, enforced by the query engine. Default: no limit.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
         self

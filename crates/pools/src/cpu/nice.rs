@@ -1,6 +1,5 @@
-//! The niceness of CPU workers. A thread that wakes for I/O may have to wait for the end of a
-//! worker's time slice; it preempts a less urgent worker at once. Lowering the urgency needs no
-//! privilege.
+//! The niceness of CPU workers: a thread that wakes for I/O preempts a less urgent worker at once.
+//! Lowering the urgency needs no privilege.
 
 #[cfg(target_os = "linux")]
 pub(super) fn be_nice(nice: u8) {
@@ -19,7 +18,6 @@ pub(super) fn be_nice(nice: u8) {
 #[cfg(target_os = "linux")]
 const LEAST_URGENT: i32 = 19;
 
-/// Elsewhere priorities are not per thread, or not set by this call.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn be_nice(nice: u8) {
     tracing::debug!(nice, "the priority of threads is set on Linux only");

@@ -16,8 +16,8 @@ impl OnCore {
         }
     }
 
-    /// Returns the time on a core since the start or the last call, if the operating system reports
-    /// it.
+    /// Time on the core since the start or the last call; `None` if the operating system does not
+    /// report it.
     pub(super) fn lap(&mut self) -> Option<Duration> {
         let ends = read();
         let began = std::mem::replace(&mut self.began, ends);

@@ -1,17 +1,14 @@
 //! A future as a task of a job: a turn polls it once or more.
 //!
 //! A poll runs inside a tokio runtime, and inside tokio's cooperative budget. A unit of the budget
-//! is one step of a stream, such as a batch of rows; a stream without units pauses until its next
-//! poll. All 128 units may last 50 ms, so each poll first burns units and keeps those for about
-//! [`POLL_NS`].
+//! is one step of a stream, such as a batch of rows. All 128 units may last 50 ms, so each poll
+//! first burns units and keeps those for about [`POLL_NS`]. A future that paused for want of budget
+//! is polled again in the same turn, up to [`TURN`], unless its worker is to leave the job: the
+//! core's caches hold its data.
 //!
-//! A job is charged for its polls' time on a core. Other threads still slow a poll down, by
-//! interrupts for pages that they map or return. So that such polls do not age a short query, a
-//! poll of a job that has used at most [`LENIENT`] counts for at most [`POLL_NS`]
+//! A job is charged for its polls' time on a core. Interrupts can lengthen a poll, so a poll of a
+//! job that has used at most [`LENIENT`] counts for at most [`POLL_NS`]
 //! (`docs/decisions/0042-long-polls-of-young-jobs.md`).
-//!
-//! A future that paused for want of budget is polled again in the same turn, up to [`TURN`], unless
-//! its worker is to leave the job: the core's caches hold its data.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,22 +29,18 @@ use super::async_task::{Ended, HandedBack, Output, TaskError, TaskFuture};
 use super::on_core::OnCore;
 use crate::moment::nanos;
 
-/// Nanoseconds that a poll should last.
 const POLL_NS: u64 = 400_000;
 
 /// Time after which a turn ends with its poll, below what a spare thread takes for a long turn.
 const TURN: Duration = Duration::from_millis(2);
 
-/// CPU time of a job's earlier polls up to which a poll counts for at most [`POLL_NS`].
 const LENIENT: Duration = Duration::from_millis(100);
 
-/// Units of tokio's cooperative budget in a poll.
 const BUDGET: u32 = 128;
 
 /// Smallest number of units that a poll keeps: nested streams each take one for a step.
 const UNITS_MIN: u32 = 2;
 
-/// Number of units that the first poll keeps.
 const UNITS_FIRST: u32 = 3;
 
 /// Largest number of units kept because a poll made no progress.
@@ -64,8 +57,6 @@ pub(super) struct Polled<T> {
     spawned: Instant,
 }
 
-/// The waker that a future sees. A future that pauses for want of budget wakes itself on the thread
-/// that polls it.
 struct TurnWaker {
     task: Waker,
     polled_by: AtomicUsize,
@@ -103,7 +94,6 @@ impl<T> Polled<T> {
         }
     }
 
-    /// Polls once. Returns the result, and how the future paused if it woke itself.
     fn poll(&mut self, task: &Waker) -> (Poll<T>, Option<Paused>) {
         let Self {
             future,
@@ -163,7 +153,6 @@ impl<T: Send> Task for Polled<T> {
             };
             let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
             let ended = Instant::now();
-            // Time that other threads got is not charged to the future.
             let on_core = core.lap();
             let took = on_core.unwrap_or(ended - began);
             let busy = self.job.note_turn(took, ended - began, waited);
@@ -195,7 +184,6 @@ impl<T: Send> Task for Polled<T> {
 }
 
 impl<T> Drop for Polled<T> {
-    /// Stores the outcome of a task that gets no further turn.
     fn drop(&mut self) {
         if self.future.is_none() {
             return;

@@ -27,8 +27,7 @@ impl AsyncJob {
         self.spawn_boxed(Box::pin(future))
     }
 
-    /// Spawns the future that the whole job is for: dropping its task cancels the job at once. A
-    /// dropped task of [`spawn`](Self::spawn) cancels that future alone, at the job's next turn.
+    /// Spawns the future that the whole job is for: dropping its task cancels the job at once.
     pub fn spawn_root<F>(&self, future: F) -> AsyncTask<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -49,8 +48,7 @@ impl AsyncJob {
         AsyncTask::new(output, task)
     }
 
-    /// Wraps a future so that this job is the [`current`](Self::current) one while the caller polls
-    /// it.
+    /// Wraps a future so that this job is the [`current`](Self::current) one while it is polled.
     pub fn scope<F: Future>(&self, future: F) -> Scoped<F> {
         Scoped {
             job: self.clone(),
@@ -59,7 +57,7 @@ impl AsyncJob {
     }
 }
 
-/// A future polled as code of a job: see [`AsyncJob::scope`].
+/// A future polled as code of a job: [`AsyncJob::scope`].
 #[must_use = "a future does nothing unless it is polled"]
 pub struct Scoped<F> {
     job: AsyncJob,

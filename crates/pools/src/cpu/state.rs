@@ -31,8 +31,7 @@ pub(crate) struct CpuState {
     stop: Arc<Stop>,
 }
 
-/// Tells running closures that the pool's time is up, because the executor lets the last slot of a
-/// job complete.
+/// Set when the pool's time is up, because the executor lets the last slot of a job complete.
 #[derive(Debug, Default)]
 pub(crate) struct Stop(AtomicBool);
 
@@ -94,8 +93,7 @@ impl CpuState {
         }
     }
 
-    /// Closes the pool and waits for its jobs. Returns the number of jobs that are unfinished at
-    /// `deadline`, which are cancelled and left behind.
+    /// Returns the number of jobs that are unfinished at `deadline`: cancelled and left behind.
     pub(crate) fn end_by(&self, deadline: Instant) -> usize {
         let Running::Yes(executor) = self.take() else {
             return 0;
@@ -114,8 +112,7 @@ impl CpuState {
         }
     }
 
-    /// Stops all work, and waits for running closures. Where futures are polled, another thread
-    /// waits.
+    /// Waits for running closures; another thread does where futures are polled.
     pub(crate) fn end(&self) {
         self.stop.tell();
         match self.take() {

@@ -15,8 +15,8 @@ use super::state::Stop;
 use crate::error::{CpuError, PoolKind};
 use crate::thread::{Work, as_work, refuse_cpu};
 
-/// The value of a computation, as a future or for a thread that may block. Dropping it cancels the
-/// computation. A CPU task that polls it gets [`WrongPool`](crate::WrongPool).
+/// The value of a computation. Dropping it cancels the computation. A CPU task that polls it gets
+/// [`WrongPool`](crate::WrongPool).
 #[must_use = "dropping it cancels the computation; `detach` lets it run unobserved"]
 pub struct CpuTask<T> {
     state: State,

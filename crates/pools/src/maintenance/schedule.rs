@@ -12,7 +12,7 @@ pub(super) struct Schedule {
     closed: bool,
     queue: VecDeque<(Instant, Once)>,
     timers: BTreeMap<(Instant, u64), Timer>,
-    /// When each timer is due, by number; `None` while it runs.
+    /// `None` while the timer runs.
     due: HashMap<u64, Option<Instant>>,
     next_timer: u64,
     threads: usize,
@@ -34,7 +34,6 @@ pub(super) struct Timer {
 
 pub(super) enum Task {
     Once(Once),
-    /// A timer, which goes back afterwards.
     Again(Timer),
 }
 
@@ -51,7 +50,7 @@ pub(super) enum Wake {
     NewThread,
 }
 
-/// Work that never started. It is user code, so it is dropped outside the lock.
+/// User code, so it is dropped outside the lock.
 pub(super) struct Forgotten {
     _queue: VecDeque<(Instant, Once)>,
     _timers: BTreeMap<(Instant, u64), Timer>,
@@ -78,7 +77,6 @@ impl Schedule {
         self.insert(after(now, period), Some(period), call)
     }
 
-    /// Adds a timer that runs once, at `due`. Returns its number.
     pub(super) fn once(&mut self, due: Instant, call: Box<dyn FnMut() + Send>) -> u64 {
         self.insert(due, None, call)
     }
@@ -97,14 +95,13 @@ impl Schedule {
         number
     }
 
-    /// Cancels a timer. Returns it to be dropped outside the lock; a running one ends its run.
+    /// Returns the timer to be dropped outside the lock; a running one ends its run.
     pub(super) fn cancel(&mut self, number: u64) -> Option<Timer> {
         let due = self.due.remove(&number)??;
         self.timers.remove(&(due, number))
     }
 
-    /// Puts a timer back after its run, and skips the runs that were due meanwhile. Returns a
-    /// cancelled one.
+    /// Skips the runs that were due meanwhile. Returns a cancelled timer.
     pub(super) fn put_back(&mut self, mut timer: Timer, now: Instant) -> Option<Timer> {
         if self.due.remove(&timer.number).is_none() || self.closed {
             return Some(timer);
@@ -157,7 +154,7 @@ impl Schedule {
         self.sleeping -= 1;
     }
 
-    /// Returns whether an idle thread may end: no timer is set, or another thread sleeps for it.
+    /// True if no timer is set, or another thread sleeps for it.
     pub(super) fn may_leave(&self) -> bool {
         self.queue.is_empty() && (self.timers.is_empty() || self.sleeping > 0)
     }
@@ -192,7 +189,6 @@ impl Schedule {
         }
     }
 
-    /// The number of timers that are to run.
     pub(super) fn timers(&self) -> usize {
         self.due.len()
     }

@@ -18,7 +18,6 @@ use crate::thread::{Work, as_work};
 pub(crate) struct MaintenanceConfig {
     pub(crate) threads_max: usize,
     pub(crate) keep_alive: Duration,
-    /// Prefix of the threads' names.
     pub(crate) name: String,
 }
 
@@ -114,20 +113,16 @@ impl MaintenanceState {
         self.news.notify_all();
     }
 
-    /// The number of timers that are to run.
     pub(crate) fn timers(&self) -> usize {
         self.lock().timers()
     }
 
-    /// Closes, and drops what has not started.
     pub(crate) fn close(&self) {
         let forgotten = self.lock().close();
         self.news.notify_all();
-        // User code is dropped outside the lock.
         drop(forgotten);
     }
 
-    /// Waits until no task runs, or until `deadline`. Returns the number of running tasks.
     pub(crate) fn wait_quiet(&self, deadline: Instant) -> usize {
         let left = deadline.saturating_duration_since(Instant::now());
         let waited = self
@@ -141,8 +136,7 @@ impl MaintenanceState {
     }
 }
 
-/// Runs a task and passes its timer to `put_back`, which returns a cancelled one. Returns whether
-/// user code panicked.
+/// `put_back` returns a cancelled timer. Returns whether user code panicked.
 fn run(task: Task, put_back: impl FnOnce(Timer) -> Option<Timer>) -> bool {
     let panics = match task {
         Task::Once(call) => [caught(call), None],
@@ -168,8 +162,6 @@ fn caught(call: impl FnOnce()) -> Option<Box<dyn Any + Send>> {
     as_work(Work::Maintenance, || catch_unwind(AssertUnwindSafe(call)).err())
 }
 
-/// Runs a call that should not panic. A panic's payload is leaked, because its drop might panic
-/// too.
 fn quietly(call: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
         std::mem::forget(payload);

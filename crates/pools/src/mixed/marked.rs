@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 use crate::gate::Pass;
 use crate::thread::{Work, as_work};
 
-/// A future that runs and is dropped as the pool's work, and counts as inside until then. So a
-/// shutdown from its destructor is refused.
+/// Counts as inside until its future is dropped, so a shutdown from that destructor is refused.
 pub(super) struct Marked<F> {
     future: Option<Pin<Box<F>>>,
     /// Dropped after the future.

@@ -57,7 +57,7 @@ impl MixedState {
         }
     }
 
-    /// Drops the runtime without waiting. Tasks on an own one end at their next await.
+    /// Tasks on an own runtime end at their next await.
     pub(crate) fn end(&self) {
         self.gate.close();
         let running = std::mem::replace(&mut *lock(&self.runtime), Running::Ended);

@@ -10,8 +10,8 @@ use crate::error::{MixedError, PoolKind};
 use crate::panic::message;
 use crate::thread::{refuse_async, refuse_cpu};
 
-/// The result of mixed work, as a future or for a thread that may block. If it is dropped, the work
-/// continues. A CPU task that polls it gets [`WrongPool`](crate::WrongPool).
+/// The result of mixed work, which continues if this is dropped. A CPU task that polls it gets
+/// [`WrongPool`](crate::WrongPool).
 #[derive(Debug)]
 #[must_use = "it tells how the work ended; drop it to let that run unobserved"]
 pub struct MixedTask<T> {

@@ -1,7 +1,6 @@
 //! The bounded channel between a reader and a consumer: ready batches, room, and the end.
 //!
-//! Each method is one critical section and returns its caller's next action. Wakers and user code
-//! are run and dropped outside the lock.
+//! Each method is one critical section and returns its caller's next action.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -50,7 +49,7 @@ enum End<E> {
 
 pub(super) enum Admitted<B, E> {
     Read(Source<B, E>),
-    /// Return: the source is parked, and the release that makes room starts a reader.
+    /// The source is parked, and the release that makes room starts a reader.
     Park,
     Stop(Source<B, E>),
 }
@@ -58,9 +57,9 @@ pub(super) enum Admitted<B, E> {
 pub(super) enum Stop<E> {
     /// The consumer needs no more.
     Consumer,
-    /// The consumer gets this error in place of batches, unless it has had everything.
+    /// The consumer gets this error, unless it has had everything.
     Refused(StreamError<E>),
-    /// Reading has failed. The consumer gets the ready batches, then this error.
+    /// The consumer gets the ready batches, then this error.
     Failed(StreamError<E>),
 }
 
@@ -186,7 +185,7 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// Releases `bytes`. Returns the parked source, for a new reader, if there is room again.
+    /// Returns the parked source, for a new reader, if there is room again.
     #[must_use = "a source that is returned has to be read"]
     pub(super) fn release(&self, bytes: usize) -> Option<Source<B, E>> {
         let mut state = self.lock();

@@ -103,7 +103,7 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
         self.close(end);
     }
 
-    /// Returns whether to read; `false` if the source is parked. An error says how the stream ends.
+    /// An error says how the stream ends.
     fn admit(&mut self) -> Result<bool, Option<StreamError<E>>> {
         self.shared.host.check().map_err(|error| Some(error.into()))?;
         let Some(source) = &self.source else {

@@ -1,8 +1,7 @@
 //! Batches cut into slices, which run on the CPU pool while the next batches are read.
 //!
 //! A batch is a CPU task, which cuts; its slices are parts of the task. The consumer awaits tasks
-//! in the order of the batches, so values come in order. A batch's bytes count until then, so
-//! results cannot pile up behind a slow batch.
+//! in order, and a batch's bytes count until then.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -25,8 +24,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     ///
     /// Slices run in parallel, in any order. The first error closes the stream and is returned:
     /// slices that have not started never do, and none runs when this returns. Dropping the future
-    /// closes the stream and cancels. A batch counts against the bound until its slices, and those
-    /// of all batches before it, are done.
+    /// closes the stream and cancels.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -148,8 +146,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     }
 }
 
-/// Values of a batch's slices in order, or its error; `None` if slices were skipped after an error
-/// elsewhere.
+/// `None` if slices were skipped after an error elsewhere.
 type Sliced<T, E> = Result<Vec<T>, Option<StreamError<E>>>;
 
 struct Slicing<B: Send + 'static, E: Send + 'static, C, F, T> {
@@ -211,8 +208,7 @@ where
         self.running.push_back(Running { task, _held: held });
     }
 
-    /// Stops reading after an error, and waits for running slices. Returns the error, or another
-    /// batch's if this batch was skipped.
+    /// Returns the error, or another batch's if this batch was skipped.
     async fn wind_up(mut self, mut error: Option<StreamError<E>>) -> StreamError<E> {
         let mut end = self.end.take();
         let mut cx = Context::from_waker(Waker::noop());

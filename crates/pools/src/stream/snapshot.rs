@@ -5,7 +5,7 @@ use std::fmt;
 /// The state and counters of a stream at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSnapshot {
-    /// Bytes of batches that were read and not taken, and of batches whose slices are not done.
+    /// Bytes that count against the bound.
     pub bytes: usize,
     /// Largest value of `bytes` so far.
     pub bytes_peak: usize,

@@ -45,8 +45,7 @@ impl Weigh for String {
     }
 }
 
-/// A source that may block: a file, a database cursor. A closure that returns batches is one. Calls
-/// come one at a time, from threads of the mixed pool that may block.
+/// A source that may block: a file, a database cursor. A closure that returns batches is one.
 pub trait BatchSource: Send + 'static {
     /// Type of a batch.
     type Batch: Weigh + Send + 'static;
@@ -54,8 +53,7 @@ pub trait BatchSource: Send + 'static {
     type Error: Send + 'static;
 
     /// Reads the next batch; returns `None` at the end. After the end, an error or a panic it is
-    /// not called again. A call is not interrupted: a stream closed meanwhile closes its source
-    /// when this returns.
+    /// not called again. A close of the stream waits until this returns.
     ///
     /// # Errors
     ///
@@ -72,7 +70,7 @@ pub trait BatchSource: Send + 'static {
 }
 
 /// A source that is awaited: an object store, a socket. A closure that returns futures of batches
-/// is one. The mixed pool polls its futures. A close of the stream drops the awaited future.
+/// is one. A close of the stream drops the future.
 pub trait AsyncBatchSource: Send + 'static {
     /// Type of a batch.
     type Batch: Weigh + Send + 'static;

@@ -119,7 +119,7 @@ fn a_job_with_one_long_poll_is_still_young() {
             yield_now().await;
         }
     });
-    // Returns the polls of the heavy job between two polls of a job whose first took 10 ms.
+    // The polls of the heavy job between two polls of a job whose first took 10 ms.
     let in_between = || {
         let before = polls.load(Ordering::Relaxed);
         while polls.load(Ordering::Relaxed) < before + 40 {
@@ -327,7 +327,6 @@ fn dropping_the_root_of_a_job_drops_all_that_was_spawned_in_it() {
             let _told = inner;
             pending::<()>().await;
         });
-        // The drop of this handle would end the inner future.
         std::mem::forget(spawned);
         started.send(()).unwrap();
         pending::<()>().await;

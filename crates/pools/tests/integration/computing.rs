@@ -48,7 +48,6 @@ fn a_task_that_is_dropped_before_it_starts_never_starts() {
         ran.fetch_add(1, Ordering::Relaxed);
     });
     drop(task);
-    // A captured value is dropped at once, not when a worker comes by.
     assert!(receive.recv().is_err());
     gate.open();
     for task in held {
@@ -164,7 +163,7 @@ fn many_tasks_from_many_threads_all_give_their_values() {
 #[cfg(target_os = "linux")]
 #[test]
 fn workers_are_as_nice_as_they_are_told_and_nobody_else_is() {
-    // The first field here is the third of `stat`; niceness is the nineteenth.
+    // Niceness is the nineteenth field of `stat`; the first here is the third.
     let nice = || {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
         let behind_name = &stat[stat.rfind(')').unwrap() + 2..];

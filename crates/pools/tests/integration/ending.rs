@@ -10,7 +10,6 @@ use crate::support::{Gate, hold_cpu, pools};
 
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// Checks that every call is rejected with the right error.
 fn assert_ended(pools: &Pools) {
     assert!(matches!(pools.cpu().run(|_cx| ()).wait(), Err(CpuError::Closed)));
     assert!(matches!(pools.mixed().spawn(async {}), Err(MixedError::Closed)));
@@ -37,13 +36,12 @@ fn pools_that_nobody_has_used_end_at_once() {
     assert_ended(&pools);
 }
 
-/// The thread polls other tasks, which a running closure must not hold up.
 #[test]
 fn the_last_handle_may_be_dropped_in_async_code_while_a_closure_runs() {
     for in_a_task in [false, true] {
         let (gate, (tell, ended)) = (Gate::new(), mpsc::channel());
         let (held, (over, drops)) = (gate.clone(), mpsc::channel::<()>());
-        // Not joined: a thread that waits for the closure waits until the gate opens.
+        // Not joined: it may wait until the gate opens.
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             let pools = Pools::builder().cpu_threads(1).cpu_spares(0);
@@ -73,7 +71,6 @@ fn the_last_handle_may_be_dropped_in_async_code_while_a_closure_runs() {
         let dropped = ended.recv_timeout(Duration::from_secs(120));
         gate.open();
         dropped.expect("the drop waits for no closure");
-        // The closure is not cut short.
         assert!(drops.recv().is_err());
     }
 }

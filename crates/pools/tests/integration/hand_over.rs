@@ -119,7 +119,6 @@ fn five_thousand_blocking_calls_of_which_two_may_run_all_compute() {
     assert!(pools.shutdown(LONG).unwrap().is_clean());
 }
 
-/// Waits `depth` levels deep, with two parts on each.
 fn deep(cx: &CpuCx<'_>, depth: usize) -> usize {
     if depth == 0 {
         return 1;

@@ -86,7 +86,6 @@ fn a_task_that_takes_long_holds_up_none_that_is_due_while_there_may_be_another_t
     let long = gate.clone();
     pools.maintenance().spawn(move || long.pass()).unwrap();
     gate.wait_for(1);
-    // More runs than may have been counted before.
     let before = pools.maintenance().snapshot().ran;
     runs.iter().take(before as usize + 3).for_each(drop);
     gate.open();

@@ -61,7 +61,6 @@ fn neither_does_a_cpu_task_that_never_ran() {
     let (gate, held) = hold_cpu(&pools, 1);
     let (inner, (send, refused)) = (pools.clone(), mpsc::channel());
     let captured = OnDrop::new(move || send.send(inner.shutdown(LONG)).unwrap());
-    // The job has not ended while its captures are dropped.
     drop(pools.cpu().run(move |_cx| drop(captured)));
     let wrong = WrongPool {
         from: PoolKind::Cpu,
@@ -185,7 +184,6 @@ fn a_foreign_runtime_that_is_dropped_takes_its_tasks_along_and_hangs_nobody() {
             computes.await
         });
         let awaits = awaits.unwrap();
-        // A current-thread runtime runs its tasks while a thread blocks on it.
         let arrived = gate.clone();
         runtime
             .block_on(async { tokio::task::spawn_blocking(move || arrived.wait_for(1)).await })
@@ -320,7 +318,6 @@ fn two_pools_in_one_process_know_each_others_workers() {
     assert_eq!(other.cpu().run(|_cx| 1).wait().unwrap(), 1);
 }
 
-/// Uses pools when its thread ends, after the drop of thread-locals made later.
 struct AtTheEnd(RefCell<Option<(Pools, Sender<u32>)>>);
 
 thread_local! {
@@ -337,7 +334,7 @@ impl Drop for AtTheEnd {
     }
 }
 
-/// Makes every call that does not enter the runtime on this thread. Returns their number.
+/// Makes every call that does not enter the runtime on this thread; returns their number.
 fn use_all(pools: &Pools) -> u32 {
     let job = || Job::from_steps("two", vec![step(|_cx| Ok(())), step(|_cx| Ok(()))]);
     assert_eq!(pools.cpu().submit(job()).unwrap().wait().unwrap().slots, 2);
@@ -357,7 +354,7 @@ fn pools_work_for_a_thread_that_ends() {
     if is_child() {
         let (send, used) = mpsc::channel();
         LAST.with(|last| last.0.replace(Some((Pools::global().clone(), send))));
-        // These make thread-locals, which are dropped before the older one.
+        // Later thread-locals are dropped before the older one.
         assert_eq!(use_all(Pools::global()), 15);
         Pools::global().mixed().block_on(async {}).unwrap();
         assert!(used.try_recv().is_err());

@@ -73,7 +73,6 @@ fn the_global_pools_are_the_same_ones_and_work() {
     assert!(Pools::global().cpu().snapshot().unwrap().jobs.submitted > before);
 }
 
-/// Runs one test of this binary in its own process.
 pub(crate) fn in_a_process(test: &str, variable: &str, value: &str) -> std::process::Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);

@@ -41,7 +41,7 @@ impl Gate {
     }
 }
 
-/// Makes pools without spare threads: while the workers are held, no task runs.
+/// Without spare threads: while the workers are held, no task runs.
 pub(crate) fn pools(cpu_threads: usize) -> Pools {
     Pools::builder()
         .cpu_threads(cpu_threads)

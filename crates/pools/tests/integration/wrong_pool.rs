@@ -9,7 +9,6 @@ use pools::{CpuError, MaintenanceError, MixedError, PoolKind, Pools, WrongPool};
 
 use crate::support::{hold_cpu, pools};
 
-/// Calls every path into other pools. Returns the paths that were not refused.
 fn try_everything(pools: &Pools) -> Vec<String> {
     let mut let_through = Vec::new();
     let mut expect = |path: &str, refused: Option<WrongPool>, to| {
@@ -244,7 +243,6 @@ fn the_other_way_round_is_the_way() {
 
 #[test]
 fn a_foreign_runtimes_handle_passes_by_the_fence() {
-    // As the crate's documentation says, this cannot be detected.
     let pools = pools(1);
     let handle = pools.mixed().tokio_handle().unwrap();
     let task = pools

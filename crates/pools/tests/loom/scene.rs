@@ -15,18 +15,17 @@ use pools::stream::{AsyncBatchSource, BatchSource, BatchStream, StreamError, Wei
 pub(crate) type Batch = Weighed<usize>;
 pub(crate) type Stream = BatchStream<Batch, ()>;
 
-/// Records of a source. Loom runs one thread at a time, so its own atomics are not needed.
+/// Loom runs one thread at a time, so these need not be its own atomics.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     closes: AtomicUsize,
     on_close: AtomicUsize,
 }
 
-/// A pool with a thread for each call.
 #[derive(Debug, Default)]
 struct Threads {
     ends: bool,
-    /// Number of calls that it runs; it drops later ones.
+    /// Later calls are dropped.
     runs: Option<usize>,
     called: AtomicUsize,
 }
@@ -134,22 +133,19 @@ impl BatchSource for Stuck {
     }
 }
 
-/// Makes a stream of one-byte batches, with a bound of one batch.
+/// Batches of one byte, with a bound of one batch.
 pub(crate) fn counts(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, false, 1)
 }
 
-/// Makes a stream whose bound has room for all batches.
 pub(crate) fn read_ahead(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, false, batches + 1)
 }
 
-/// Makes a stream that fails after its batches.
 pub(crate) fn fails_behind(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, true, batches + 1)
 }
 
-/// As [`counts`], on a pool that runs `calls` calls and drops later ones.
 pub(crate) fn dropped_after(calls: usize, batches: usize) -> (Stream, Arc<Seen>) {
     let pool = Threads {
         runs: Some(calls),
@@ -176,7 +172,7 @@ pub(crate) fn silent() -> (Stream, Arc<Seen>) {
     (told(stream, &seen), seen)
 }
 
-/// Makes a stream whose source blocks until the door opens, on a pool that ends meanwhile.
+/// The source blocks until the door opens, on a pool that ends meanwhile.
 pub(crate) fn stuck() -> (Stream, Arc<Seen>, Arc<Door>) {
     let (seen, door) = (Arc::<Seen>::default(), Arc::<Door>::default());
     let source = Stuck(door.clone(), seen.clone());
@@ -201,7 +197,6 @@ impl Seen {
         });
     }
 
-    /// Returns the number of closes of the source, and of calls of `on_close`.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (
             self.closes.load(Ordering::Relaxed),
@@ -210,7 +205,6 @@ impl Seen {
     }
 }
 
-/// Takes everything. Returns the number of batches, and the end.
 pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()>>) {
     let mut taken = 0;
     loop {
@@ -228,7 +222,6 @@ pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()
     }
 }
 
-/// Awaits a future on loom's threads; a lost wake leaves the thread parked.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unparks(Thread);
 

@@ -1,6 +1,5 @@
-//! Models of a reader, a consumer and a closer, named after the races in
-//! `crates/pools/src/stream/README.md`. Each model checks that the source was closed once and that
-//! each `on_close` call was made once.
+//! Models of a reader, a consumer and a closer. Each checks that the source was closed once and
+//! that each `on_close` call was made once.
 
 use std::sync::Arc;
 
@@ -12,7 +11,6 @@ use crate::scene::{
     Seen, Stream, block_on, counts, dropped_after, fails_behind, read_ahead, silent, stuck, take_all,
 };
 
-/// Checks in its drop that each call was made once. An `on_close` call owns it.
 struct OnceAtTheEnd(Arc<Seen>);
 
 impl Drop for OnceAtTheEnd {
@@ -21,7 +19,7 @@ impl Drop for OnceAtTheEnd {
     }
 }
 
-/// Checks the close when it comes. Loom reports a missing close as a leak.
+/// Loom reports a missing close as a leak.
 fn check_at_the_end(stream: &Stream, seen: &Arc<Seen>) {
     let (check, alive) = (OnceAtTheEnd(seen.clone()), loom::alloc::Track::new(()));
     stream.on_close(move || drop((check, alive)));
@@ -37,7 +35,6 @@ fn delivery_against_a_consumer_that_falls_asleep() {
     });
 }
 
-/// Reading continues after the release.
 #[test]
 fn rest_against_the_release_that_makes_room() {
     model("rest_against_the_release_that_makes_room", None, || {
@@ -49,7 +46,6 @@ fn rest_against_the_release_that_makes_room() {
     });
 }
 
-/// The consumer gets the batch, then the error.
 #[test]
 fn failure_against_a_consumer_that_falls_asleep() {
     model("failure_against_a_consumer_that_falls_asleep", None, || {
@@ -60,7 +56,6 @@ fn failure_against_a_consumer_that_falls_asleep() {
     });
 }
 
-/// One of the two closes the endless source.
 #[test]
 fn drop_against_a_source_that_comes_to_rest() {
     model("drop_against_a_source_that_comes_to_rest", None, || {
@@ -85,7 +80,6 @@ fn drop_after_a_batch_against_the_reader_that_it_started() {
     );
 }
 
-/// The consumer wakes, and one party has the source.
 #[test]
 fn close_by_a_handle_against_the_release_that_makes_room() {
     model(
@@ -106,7 +100,6 @@ fn close_by_a_handle_against_the_release_that_makes_room() {
     );
 }
 
-/// The consumer has had the batch, or gets an error.
 #[test]
 fn close_by_a_handle_against_the_end() {
     model("close_by_a_handle_against_the_end", Some(5), || {
@@ -152,7 +145,6 @@ fn on_close_against_the_end() {
     });
 }
 
-/// The consumer wakes, and the source is closed when its call returns.
 #[test]
 fn end_of_the_pool_against_a_consumer_that_falls_asleep() {
     model(
@@ -168,7 +160,6 @@ fn end_of_the_pool_against_a_consumer_that_falls_asleep() {
     );
 }
 
-/// The source is closed elsewhere, and the consumer gets an error.
 #[test]
 fn dropped_call_against_a_consumer_that_falls_asleep() {
     model("dropped_call_against_a_consumer_that_falls_asleep", None, || {

@@ -37,7 +37,6 @@ pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
                 }
                 match column.class() {
                     Class::Exact | Class::Boolean => text.push_str(&value),
-                    // JSON has no words for them.
                     Class::Float if value.contains(['N', 'n', 'i']) => {
                         push_string(&mut text, not_finite(&value))
                     }
@@ -60,10 +59,9 @@ fn not_finite(value: &str) -> &'static str {
     }
 }
 
-/// The names of the columns, a repeated one numbered.
+/// A repeated name gets a number.
 fn unique_names(result: &QueryResult) -> impl Iterator<Item = String> {
     let mut taken = HashSet::new();
-    // The number that the last column of a name got.
     let mut counts: HashMap<&str, usize> = HashMap::new();
     result.schema.fields().iter().map(move |field| {
         let count = counts.entry(field.name()).or_insert(0);
@@ -80,7 +78,6 @@ fn unique_names(result: &QueryResult) -> impl Iterator<Item = String> {
     })
 }
 
-/// A string as RFC 8259 escapes it.
 fn push_string(text: &mut String, value: &str) {
     text.push('"');
     let mut plain = 0;

@@ -71,7 +71,7 @@ fn cell(column: &Values<'_>, row: usize) -> Result<String, ArrowError> {
     Ok(value)
 }
 
-/// Line breaks and other control characters as escapes, so that a row stays a line.
+/// Escapes keep a row on one line.
 fn on_one_line(value: &str) -> String {
     if !value.contains(char::is_control) {
         return value.to_owned();

@@ -7,10 +7,8 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use crate::result::QueryResult;
 
-/// How a program reads a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Whole numbers and decimals.
     Exact,
     Float,
     Boolean,
@@ -19,7 +17,6 @@ pub(super) enum Class {
     Text,
 }
 
-/// The values of a column in a batch, as text.
 pub(super) struct Values<'a> {
     array: &'a ArrayRef,
     formatter: ArrayFormatter<'a>,
@@ -40,7 +37,7 @@ impl<'a> Values<'a> {
         self.class
     }
 
-    /// Appends the text of a row to `text`; false, and nothing appended, for NULL.
+    /// Returns false, and appends nothing, for NULL.
     pub(super) fn write(&self, row: usize, text: &mut String) -> Result<bool, ArrowError> {
         // The logical nulls of a dictionary may lie in its values.
         if self.array.is_null(row) || self.array.data_type() == &DataType::Null {
@@ -67,7 +64,6 @@ fn class(data_type: &DataType) -> Class {
     }
 }
 
-/// The columns of each batch.
 pub(super) fn batches(
     result: &QueryResult,
 ) -> impl Iterator<Item = Result<(usize, Vec<Values<'_>>), ArrowError>> {

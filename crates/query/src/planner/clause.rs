@@ -8,7 +8,6 @@ use sqlparser::ast::{
 use super::position::{Places, place, start};
 use crate::error::QueryError;
 
-/// Refuses clauses around a SELECT that the subset does not have.
 pub(super) fn refuse_of_query(query: &ast::Query, places: &Places) -> Result<(), QueryError> {
     let ast::Query {
         with,
@@ -33,7 +32,6 @@ pub(super) fn refuse_of_query(query: &ast::Query, places: &Places) -> Result<(),
     refuse_first(&refused, places)
 }
 
-/// Refuses what a SELECT can have and the subset has not.
 pub(super) fn refuse_of_select(select: &ast::Select, places: &Places) -> Result<(), QueryError> {
     // Fields are named one by one, so that a clause of a later parser does not compile unseen.
     let ast::Select {
@@ -88,7 +86,6 @@ pub(super) fn refuse_of_select(select: &ast::Select, places: &Places) -> Result<
     Ok(())
 }
 
-/// Refuses what can stand at a table's name.
 pub(super) fn refuse_of_table(table: &TableFactor, places: &Places) -> Result<(), QueryError> {
     let TableFactor::Table {
         name,
@@ -127,7 +124,6 @@ pub(super) fn refuse_of_table(table: &TableFactor, places: &Places) -> Result<()
     refuse_first(&refused, places)
 }
 
-/// Refuses what can follow a star.
 pub(super) fn refuse_of_wildcard(
     options: &WildcardAdditionalOptions,
     places: &Places,
@@ -152,7 +148,6 @@ pub(super) fn refuse_of_wildcard(
     refuse_first(&refused, places)
 }
 
-/// The items of ORDER BY.
 pub(super) fn order_items<'a>(
     query: &'a ast::Query,
     places: &Places,
@@ -172,7 +167,6 @@ pub(super) fn order_items<'a>(
     Ok(items.iter().collect())
 }
 
-/// Limit and offset.
 pub(super) fn limit(query: &ast::Query, places: &Places) -> Result<(Option<usize>, usize), QueryError> {
     match &query.limit_clause {
         None => Ok((None, 0)),

@@ -11,7 +11,7 @@ use super::name::names_match;
 use super::position::{place, start};
 use crate::error::QueryError;
 
-/// The table of the query and the name it goes by.
+/// The table, and the name that the query gives it.
 pub(super) struct Columns {
     table: Arc<dyn TableSource>,
     called: String,
@@ -26,7 +26,7 @@ impl Columns {
         &self.table
     }
 
-    /// Expressions over rows; errors for aggregates name `clause`.
+    /// Errors for aggregates name `clause`.
     pub(super) fn rows<'a>(&'a self, clause: &'a str) -> RowLeaf<'a> {
         RowLeaf {
             columns: self,
@@ -38,7 +38,6 @@ impl Columns {
         Expr::column(column, self.table.schema().field(column))
     }
 
-    /// The index of the column `name`, if there is one.
     pub(super) fn find(&self, name: &Ident) -> Option<usize> {
         let schema = self.table.schema();
         let exact = schema
@@ -53,7 +52,7 @@ impl Columns {
         })
     }
 
-    /// The column's own name, if the expression is a column.
+    /// `None` if the expression is no column.
     pub(super) fn output_name(&self, expr: &Sql) -> Option<String> {
         let name = match expr {
             Sql::Identifier(name) => name,
@@ -64,7 +63,6 @@ impl Columns {
             .map(|column| self.table.schema().field(column).name().clone())
     }
 
-    /// Refuses `t.*` where the table is not called `t`.
     pub(super) fn check_qualifier(
         &self,
         kind: &SelectItemQualifiedWildcardKind,
@@ -133,7 +131,6 @@ impl Columns {
     }
 }
 
-/// Expressions over rows of the table.
 pub(super) struct RowLeaf<'a> {
     columns: &'a Columns,
     clause: &'a str,

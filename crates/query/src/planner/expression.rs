@@ -12,7 +12,7 @@ use super::position::place;
 use super::refusal::{type_mismatch, unsupported};
 use crate::error::QueryError;
 
-/// Operators inside operators at most, so that any stack suffices.
+/// Nesting at most, so that any stack suffices.
 const DEPTH: usize = 200;
 
 /// The meaning of names and aggregates: over rows, or over groups.
@@ -263,7 +263,7 @@ fn negate(condition: Expr, negated: bool) -> Result<Expr, TypeError> {
     }
 }
 
-/// Makes `-5` one constant, so that the smallest integer can be written.
+/// `-5` becomes one constant, so that the smallest integer can be written.
 fn negative_number(operand: &Sql) -> Option<Expr> {
     match operand {
         Sql::Value(ValueWithSpan {
@@ -274,7 +274,6 @@ fn negative_number(operand: &Sql) -> Option<Expr> {
     }
 }
 
-/// Rewrites a LIKE pattern to the escape character `\`.
 fn plan_pattern(
     pattern: &Sql,
     escape: Option<&ValueWithSpan>,

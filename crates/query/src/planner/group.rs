@@ -9,7 +9,7 @@ use super::position::start;
 use super::refusal::type_mismatch;
 use crate::error::QueryError;
 
-/// The columns of groups: keys, then aggregates in the order in which they are met.
+/// Keys, then aggregates in the order in which they are met.
 pub(super) struct GroupColumns<'a> {
     columns: &'a Columns,
     keys: Vec<Expr>,
@@ -18,7 +18,6 @@ pub(super) struct GroupColumns<'a> {
 
 impl<'a> GroupColumns<'a> {
     pub(super) fn new(columns: &'a Columns, keys: Vec<Expr>) -> Result<Self, QueryError> {
-        // Refuses keys whose values cannot be told apart.
         SelectPlan::group_fields(&keys, &[]).map_err(|error| QueryError::TypeMismatch {
             expression: error.expression,
             message: error.message,
@@ -31,18 +30,16 @@ impl<'a> GroupColumns<'a> {
         })
     }
 
-    /// Keys and aggregates.
     pub(super) fn into_parts(self) -> (Vec<Expr>, Vec<Aggregate>) {
         (self.keys, self.aggregates)
     }
 
-    /// The group's column at `index`.
     fn group_column(&self, index: usize) -> Expr {
         let fields = SelectPlan::group_fields(&self.keys, &self.aggregates).expect("keys were checked");
         Expr::column(index, &fields[index])
     }
 
-    /// The key that is the same expression: equal text and types over one table.
+    /// Equal text and types over one table mean the same expression.
     fn key(&self, expr: &Expr) -> Option<Expr> {
         let same = |key: &Expr| format!("{key:?}") == format!("{expr:?}");
         self.keys.iter().position(same).map(|key| self.group_column(key))

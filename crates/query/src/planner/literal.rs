@@ -15,7 +15,6 @@ use super::position::{place, start};
 use super::refusal::{type_mismatch, unsupported};
 use crate::error::QueryError;
 
-/// A number, text, truth value or NULL.
 pub(super) fn plan_value(value: &ValueWithSpan, ast: &Sql) -> Result<Expr, QueryError> {
     match &value.value {
         Value::Number(digits, _) => plan_number(digits).ok_or_else(|| QueryError::Invalid {
@@ -31,7 +30,7 @@ pub(super) fn plan_value(value: &ValueWithSpan, ast: &Sql) -> Result<Expr, Query
     }
 }
 
-/// A number with its sign: an integer, a decimal, or a double if it has an exponent.
+/// An integer, a decimal, or a double if it has an exponent.
 pub(super) fn plan_number(digits: &str) -> Option<Expr> {
     if digits.contains(['e', 'E']) {
         let double: f64 = digits.parse().ok()?;
@@ -108,7 +107,6 @@ pub(super) fn plan_interval(interval: &ast::Interval, ast: &Sql) -> Result<Expr,
     })
 }
 
-/// The text of a text constant.
 pub(super) fn text(value: &Value) -> Option<&str> {
     match value {
         Value::SingleQuotedString(text)

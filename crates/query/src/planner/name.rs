@@ -2,7 +2,7 @@
 
 use sqlparser::ast::Ident;
 
-/// Whether a name in a query means `name`: in any case, unless it is quoted.
+/// Case matters only if the name is quoted.
 pub(super) fn names_match(written: &Ident, name: &str) -> bool {
     match written.quote_style {
         Some(_) => written.value == name,

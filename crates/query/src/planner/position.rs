@@ -1,7 +1,6 @@
 //! Places in the text of a query.
 //!
-//! The parser does not keep the place of every keyword, so a refused construct's place is that of
-//! its keyword's token.
+//! The parser does not keep the place of every keyword, so the tokens give it.
 
 use sqlparser::ast::{Expr, Spanned};
 use sqlparser::dialect::GenericDialect;
@@ -44,7 +43,6 @@ impl Places {
             .and_then(|token| place(token.span))
     }
 
-    /// The place of the token after `word`.
     pub(super) fn after_word(&self, word: &str) -> Option<Position> {
         let at = self.tokens.iter().position(|token| is_word(&token.token, word))?;
         self.tokens.get(at + 1).and_then(|token| place(token.span))
@@ -110,7 +108,6 @@ fn read_place(place: &str) -> Option<Position> {
     })
 }
 
-/// Whether a token can join expressions into a deeper one.
 fn is_operator(token: &Token) -> bool {
     match token {
         Token::Word(word) => word.quote_style.is_none() && word.keyword != Keyword::NoKeyword,

@@ -18,17 +18,15 @@ use crate::source::TpchTable;
 use crate::statistics::JobStatistics;
 use crate::work::Work;
 
-/// Bytes read ahead of the workers by default: 32 MiB.
 const READ_AHEAD_BYTES: usize = 32 << 20;
-/// Parts of the memory limit: one is read ahead by default, another holds running windows.
+/// One part of the memory limit is read ahead by default, another holds running windows.
 const LIMIT_PARTS: usize = 8;
 const REQUESTS: usize = 32;
 
 /// A query that is ready to run once.
 ///
-/// The mixed pool reads files and objects in order, ahead of the workers within a bound, so workers
-/// never wait for bytes; one job scans a table in memory. Rows are the same to the bit for every
-/// read-ahead and worker count.
+/// The mixed pool reads files and objects in order, ahead of the workers, so workers never wait for
+/// bytes. Rows are the same to the bit for every read-ahead and worker count.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -101,8 +99,7 @@ impl Query {
         self.work.progress()
     }
 
-    /// Bounds the query's memory to `bytes`; [`QueryPlan::with_quota`] lists what counts. A query
-    /// that needs more fails with [`QueryError::Quota`].
+    /// Bounds the query's memory to `bytes`, as [`QueryPlan::with_quota`] does.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         let quota = Arc::new(MemoryPool::new(self.plan.table(), bytes));
         self.plan = self.plan.with_quota(quota);
@@ -110,49 +107,47 @@ impl Query {
     }
 
     /// The query fails with [`QueryError::DeadlineExceeded`] if its answer is not ready at
-    /// `deadline`, even while queued. A running slot is not interrupted, and a started read may
-    /// return later. The earliest deadline counts.
+    /// `deadline`, even while queued. A running slot is not interrupted. The earliest deadline
+    /// counts.
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.work = self.work.deadline(deadline);
         self
     }
 
-    /// Bounds the bytes read ahead of the workers; a larger morsel is read alone. Morsels that wait
-    /// for a worker hold as much again, and at least one morsel per worker. Default: 32 MiB, or an
-    /// eighth of the memory limit.
+    /// Bounds the bytes read ahead of the workers. Morsels that wait for a worker hold as much
+    /// again, and at least one morsel per worker. Default: 32 MiB, or an eighth of the memory
+    /// limit.
     pub fn read_ahead(mut self, bytes: usize) -> Self {
         self.read_ahead = Some(bytes);
         self
     }
 
-    /// Bounds the requests under way at once, 32 by default. A morsel of an object takes a few; one
-    /// call reads several morsels of a file.
+    /// Bounds the requests under way at once, 32 by default.
     pub fn requests_at_once(mut self, requests: usize) -> Self {
         self.requests = requests;
         self
     }
 
-    /// Calls `call` once, when this query no longer reads the table, even if it never begins. A
-    /// started read returns first, so the call may come after a failed or cancelled query's end.
+    /// Calls `call` once, when this query no longer reads the table: perhaps after a failed or
+    /// cancelled query's end.
     pub fn on_close(mut self, call: impl FnOnce() + Send + 'static) -> Self {
         self.on_close.push(call);
         self
     }
 
-    /// Runs the query and blocks until it ends, also while the executor is full.
+    /// Runs the query and blocks until it ends.
     ///
     /// # Errors
     ///
-    /// The first failure in input order. No slot runs any more then, but a started read may return
-    /// later. [`QueryError::Unavailable`] in async code and in CPU tasks, where blocking is not
-    /// allowed.
+    /// The first failure in input order; no slot runs any more then. [`QueryError::Unavailable`] in
+    /// async code and in CPU tasks.
     pub fn run(self) -> Result<QueryReport, QueryError> {
         let (work, token) = (self.work.clone(), self.work.token().clone());
         work.block_on(self.run_async(token))
     }
 
-    /// Runs the query in async code; `token` replaces the session's token and may be shared.
-    /// Dropping the future cancels the query.
+    /// Runs the query in async code; `token` replaces the session's token. Dropping the future
+    /// cancels the query.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -202,7 +197,7 @@ impl Query {
     }
 }
 
-/// A query's plan as text, with rows and time of each filter step and skipped morsels.
+/// A query's plan as text, with what the run measured of each filter step.
 #[derive(Clone, Debug)]
 pub struct Explain {
     plan: QueryPlan,

@@ -8,9 +8,7 @@ use columnar::MemoryPool;
 use crate::result::QueryResult;
 use crate::statistics::JobStatistics;
 
-/// A query's rows and a report of its run.
-///
-/// Its text is the report: each worker's work and the memory used.
+/// A query's rows; its text is a report of the run.
 #[derive(Debug)]
 pub struct QueryReport {
     /// The rows.

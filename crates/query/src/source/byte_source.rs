@@ -1,6 +1,6 @@
 //! Sources of a table's bytes: files, objects, memory.
 //!
-//! Reads wait, so no CPU worker reads: the caller that opens a table and the mixed pool do.
+//! Reads wait, so no CPU worker reads.
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata};
@@ -39,7 +39,7 @@ pub trait ByteSource: Debug + Send + Sync {
 /// An awaited read; dropping it ends it.
 pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Vec<Bytes>, ReadError>> + Send + 'a>>;
 
-/// A source that reads without blocking a thread, so many reads may run at once.
+/// A source that reads without blocking a thread.
 pub trait AwaitedSource: ByteSource {
     /// As [`read`](ByteSource::read), polled on the mixed pool.
     fn read_async<'a>(&'a self, ranges: &'a [Range<u64>]) -> Reading<'a>;
@@ -48,14 +48,12 @@ pub trait AwaitedSource: ByteSource {
     fn requests(&self, ranges: &[Range<u64>]) -> usize;
 }
 
-/// Reads `ranges`, each below the length, for one morsel.
 pub(crate) fn fetch(source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Fetched, ReadError> {
     let read = source.read(ranges)?;
     let starts = ranges.iter().map(|range| range.start);
     Ok(Fetched::new(starts.zip(read)))
 }
 
-/// As [`fetch`], in async code.
 pub(crate) async fn fetch_async(
     source: &dyn AwaitedSource,
     ranges: &[Range<u64>],
@@ -104,7 +102,6 @@ impl LocalFile {
         })
     }
 
-    /// As [`open`](Self::open), for a table.
     pub(crate) fn shared(path: &Path) -> Result<SharedSource, ReadError> {
         Ok(Arc::new(Self::open(path)?))
     }
@@ -135,7 +132,6 @@ impl ByteSource for LocalFile {
         let mut read = Vec::with_capacity(ranges.len());
         for range in ranges {
             let len = range.end.saturating_sub(range.start);
-            // A range is at most as long as the file.
             let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
             file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
             let got = (&mut file).take(len).read_to_end(&mut bytes).map_err(failed)?;
@@ -185,5 +181,4 @@ impl ByteSource for MemoryBytes {
     }
 }
 
-/// A table's source.
 pub(crate) type SharedSource = Arc<dyn ByteSource>;

@@ -38,7 +38,6 @@ use crate::error::QueryError;
 use crate::windows::{Window, Windows};
 use crate::work::Work;
 
-/// Bytes read ahead of the survey.
 const READ_AHEAD_BYTES: usize = 16 * PIECE_BYTES;
 
 /// A CSV file with a header and inferred types.
@@ -47,7 +46,7 @@ pub struct CsvTable {
     name: String,
     header: Header,
     schema: SchemaRef,
-    /// By column, in the schema's order.
+    /// In the schema's order.
     rules: Vec<ColumnRule>,
     morsels: Vec<Morsel>,
 }
@@ -61,7 +60,7 @@ struct Morsel {
 }
 
 impl CsvTable {
-    /// Opens the file at `path` as the table `name`. A job infers types from every value.
+    /// Opens the file at `path` as the table `name`; a job infers types.
     ///
     /// # Errors
     ///
@@ -71,11 +70,6 @@ impl CsvTable {
         Self::of(name, LocalFile::shared(path.as_ref())?, &Opening::of(work)?)
     }
 
-    /// As [`open`](Self::open), for any source.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
     pub(crate) fn of(name: &str, source: SharedSource, opening: &Opening<'_>) -> Result<Self, QueryError> {
         let (header, pieces) = Pieces::of(source, opening)?;
         let survey = Arc::new(Survey::new(header.clone()));
@@ -158,7 +152,7 @@ impl StoredTable for CsvTable {
         let columns = projection
             .iter()
             .map(|&column| columns::bytes_ahead(&self.rules[column], *rows));
-        // Texts are no longer than the piece. Their buffer doubles as it grows, and a copy holds it
+        // Texts are no longer than the piece, whose buffer doubles as it grows; a copy holds it
         // twice.
         let has_text = projection
             .iter()
@@ -253,7 +247,7 @@ struct PieceFault {
     message: String,
 }
 
-/// Each piece keeps its fault, so the error is the first faulty line's in any slot order.
+/// The error is the first faulty line's in any slot order.
 #[derive(Debug)]
 struct Survey {
     header: Header,
@@ -332,7 +326,6 @@ fn survey_all(name: &str, survey: &Arc<Survey>, pieces: Pieces, work: &Work) -> 
     })
 }
 
-/// A piece and its bytes.
 pub(crate) struct ReadPiece {
     piece: Piece,
     bytes: Bytes,
@@ -360,7 +353,6 @@ impl BatchSource for Pieces {
 
 struct Look {
     survey: Arc<Survey>,
-    /// The number in the file of the window's first piece.
     first_slot: usize,
     pieces: Vec<Mutex<Option<Bytes>>>,
 }

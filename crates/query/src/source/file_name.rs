@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-/// The extension of a file's name in lower case, or an empty text.
+/// In lower case.
 pub(super) fn extension(path: &Path) -> String {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.unwrap_or("").to_ascii_lowercase()
 }
 
-/// Whether a file of this name is Parquet.
 pub(super) fn is_parquet_name(path: &Path) -> bool {
     matches!(extension(path).as_str(), "parquet" | "parq" | "pq")
 }

@@ -11,7 +11,6 @@ use super::opening::{Opening, OpeningReads};
 use super::parquet::{ParquetTable, begins_like_parquet};
 use crate::error::QueryError;
 
-/// Opens a source whose name ends in `extension`, as [`open`](super::open).
 pub(super) fn open_source(
     name: &str,
     source: SharedSource,

@@ -6,8 +6,8 @@
 //!   any other store, given by hand    ──► dyn ObjectStore ┘
 //! ```
 //!
-//! Only the mixed pool sends requests to stores. Near ranges of a morsel become one request, and
-//! its requests run at once. An open object that changes is an error if the store tags versions.
+//! Near ranges of a morsel become one request, and its requests run at once. An open object that
+//! changes is an error if the store tags versions.
 
 mod http_client;
 mod http_store;
@@ -36,13 +36,13 @@ use super::parquet::ParquetTable;
 use crate::error::QueryError;
 use crate::work::Work;
 
-/// Bytes of the longest gap that is read; a request costs more.
+/// A request costs more than a gap of this length.
 const GAP_BYTES: u64 = 32 << 10;
 /// Requests at most that `coalesce_ranges` makes at once.
 const PARALLEL_MAX: usize = 10;
 
-/// Opens `url`, of scheme `file` or `http`, as the table `name`: a Parquet or CSV object,
-/// recognised as by [`open`](super::open), or by `file://` a folder of Parquet files.
+/// Opens `url`, of scheme `file` or `http`, as the table `name`: an object as for
+/// [`open`](super::open), or by `file://` a folder of Parquet files.
 ///
 /// ```
 /// use query::pipeline_exec::PipelineExecutor;
@@ -150,7 +150,7 @@ pub fn open_object(
     open_source(name, Arc::new(object), extension, &opening)
 }
 
-/// Returns the sorted data files, each as its name in errors and its location.
+/// The sorted data files, each as its name in errors and its location.
 fn folder(
     url: &str,
     store: &Arc<dyn ObjectStore>,
@@ -191,7 +191,6 @@ fn is_hidden(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }
 
-/// An object of a store.
 pub(crate) struct ObjectBytes {
     origin: String,
     store: Arc<dyn ObjectStore>,

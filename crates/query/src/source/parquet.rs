@@ -6,10 +6,8 @@
 //! ```
 //!
 //! A morsel is a row group, or a range of a large group if the file has a page index. The columns'
-//! bytes are fetched together, and each column is decoded on first use. The row group's statistics
-//! are its zone map.
-//!
-//! Strings are `Utf8View` and share the pages' bytes.
+//! bytes are fetched together, and each column is decoded on first use: strings as `Utf8View`,
+//! which share the pages' bytes. The row group's statistics are its zone map.
 
 mod chunks;
 mod damage;
@@ -39,7 +37,7 @@ use super::file_name::is_parquet_name;
 use super::opening::{OpeningReads, Unstopped};
 
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
-/// Ranges of a row group at most; groups of more than 5 · 10⁸ rows get longer ranges.
+/// Groups of more than 5 · 10⁸ rows get longer ranges.
 const RANGES_MAX: usize = 4_096;
 /// Rows decoded at once, bounded since the footer's count sizes the allocation.
 const BATCH_ROWS: usize = 1 << 20;
@@ -75,7 +73,6 @@ struct Morsel {
     file: usize,
     row_group: usize,
     rows: Range<usize>,
-    /// Whether `rows` is the entire row group.
     whole: bool,
 }
 
@@ -104,11 +101,6 @@ impl ParquetTable {
         Self::of(name, files, &Unstopped)
     }
 
-    /// The table `name` of one or more files in this order.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open), and the errors of `reads`.
     pub(crate) fn of<R: OpeningReads>(
         name: &str,
         sources: impl IntoIterator<Item = Result<SharedSource, R::Error>>,
@@ -400,7 +392,6 @@ impl MorselReader for ParquetReader<'_> {
 
     fn bytes_to_read(&self, column: usize) -> usize {
         let Morsel { row_group, rows, .. } = self.morsel;
-        // The read reports this failure.
         guarded(|| {
             Ok(chunks::bytes_to_read(
                 &self.file.metadata,
@@ -462,12 +453,10 @@ impl ParquetReader<'_> {
     }
 }
 
-/// Whether a file that begins with `head` is Parquet.
 pub(super) fn begins_like_parquet(head: &[u8]) -> bool {
     head == b"PAR1"
 }
 
-/// The data files of a folder, by name.
 pub(super) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let fail = |error: io::Error| ReadError::new(folder.display().to_string(), error);
     let mut files = Vec::new();

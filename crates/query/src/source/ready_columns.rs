@@ -3,7 +3,6 @@
 use arrow::array::{Array as _, ArrayRef};
 use columnar::{MorselReader, ReadError};
 
-/// Returns a projection's columns.
 pub(super) struct ReadyColumns {
     /// By column, ascending.
     columns: Vec<(usize, ArrayRef)>,
@@ -11,7 +10,7 @@ pub(super) struct ReadyColumns {
 }
 
 impl ReadyColumns {
-    /// The columns of `projection`, in ascending order. The table keeps the arrays.
+    /// The table keeps the arrays.
     pub(super) fn new(projection: &[usize], values: impl IntoIterator<Item = ArrayRef>) -> Self {
         Self {
             columns: projection.iter().copied().zip(values).collect(),
@@ -19,7 +18,7 @@ impl ReadyColumns {
         }
     }
 
-    /// As [`new`](Self::new), for arrays that only this reader has.
+    /// Only this reader has the arrays.
     pub(super) fn made(projection: &[usize], values: impl IntoIterator<Item = ArrayRef>) -> Self {
         let mut ready = Self::new(projection, values);
         ready.bytes = ready

@@ -9,10 +9,8 @@
 //!
 //! A morsel is generated when it opens; [`TpchTable::load`] generates the columns a query reads in
 //! a job and keeps them. Prices, discounts, taxes and quantities are `Decimal128(15, 2)`, dates
-//! `Date32`, keys `Int64`, the rest `Utf8`.
-//!
-//! Comments are cut from a 300 MiB pool, which takes seconds to make and only queries of comments
-//! need.
+//! `Date32`, keys `Int64`, the rest `Utf8`. Comments are cut from a 300 MiB pool, which takes
+//! seconds to make.
 
 mod columns;
 mod scale_factor;
@@ -60,7 +58,7 @@ impl TpchTableKind {
         }
     }
 
-    /// The generator counts line items by orders.
+    /// Line items are counted by orders.
     fn units(self, scale: ScaleFactor) -> i64 {
         match self {
             Self::Lineitem | Self::Orders => OrderGenerator::calculate_row_count(scale.get(), 1, 1),
@@ -68,7 +66,6 @@ impl TpchTableKind {
         }
     }
 
-    /// Units for about [`MORSEL_ROWS`] rows.
     fn units_per_part(self) -> i64 {
         let rows = i64::try_from(MORSEL_ROWS).expect("a morsel is small");
         match self {
@@ -154,7 +151,6 @@ impl TpchTable {
         work.block_on(self.load_async(projection, work))
     }
 
-    /// As [`load`](Self::load), without blocking.
     pub(crate) async fn load_async(
         &self,
         projection: &[usize],
@@ -171,7 +167,6 @@ impl TpchTable {
                 .in_time(Job::builder(kind.name()))
                 .output(move |_cx| Ok(rows_of_parts(kind, scale)));
             let counted = run.job(count.build()).await?;
-            // A concurrent caller's count is the same.
             let _ = self.rows.set(counted.output.into());
         }
         let stage = Arc::new(Generate {
@@ -314,8 +309,7 @@ fn generate(
     columns.finish()
 }
 
-/// A small pool serves if no comment is read: comments have their own random streams, so no other
-/// column changes.
+/// Comments have their own random streams, so a small pool serves if no comment is read.
 fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     static SMALL: OnceLock<TextPool> = OnceLock::new();
     if projection
@@ -418,7 +412,6 @@ mod tests {
 
     #[test]
     fn line_items_are_those_of_the_benchmark() {
-        // The first row of the generator's documentation.
         let table = table(TpchTableKind::Lineitem, 1.0);
         let mut reader = table.open(0, &[0, 1, 4, 5, 6, 8, 10, 14]).unwrap();
         assert_eq!(reader.column(0).unwrap().as_primitive::<Int64Type>().value(0), 1);

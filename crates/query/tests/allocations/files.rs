@@ -13,7 +13,6 @@ use query::{Catalog, Work, source};
 
 const ROWS: i64 = 300_000;
 
-/// A folder of them, gone at the end of the test.
 pub(crate) struct Files {
     _folder: tempfile::TempDir,
     files: Vec<TestFile>,
@@ -37,7 +36,7 @@ impl Files {
             files.push(TestFile { name, path });
         };
         let plain = || WriterProperties::builder().set_statistics_enabled(EnabledStatistics::Chunk);
-        // Strings of pages that are not compressed share the bytes that were fetched.
+        // Strings of pages that are not compressed share the fetched bytes.
         add("plain.parquet", &|file| {
             parquet(
                 file,
@@ -58,7 +57,6 @@ impl Files {
                     .build(),
             )
         });
-        // Row groups that are cut by their page index.
         add("indexed.parquet", &|file| {
             parquet(
                 file,

@@ -1,5 +1,4 @@
-//! Queries over files hold little more memory than they reserve, by an allocator that counts every
-//! byte.
+//! Queries over files hold little more memory than they reserve, as a counting allocator sees it.
 
 mod files;
 
@@ -18,8 +17,8 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 
 const THREADS: usize = 2;
 
-/// Bytes that queries do not reserve. Each worker has a chunk of 16,384 rows: filtered copies and
-/// results of expressions, of 128 or 256 KiB each, and a decompressor's buffers.
+/// Bytes that queries do not reserve: for each worker, filtered copies and results of expressions
+/// over a chunk of 16,384 rows, and a decompressor's buffers.
 const BESIDE: usize = THREADS * (512 << 10);
 
 const HANG: Duration = Duration::from_secs(120);
@@ -45,7 +44,6 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the result and the peak of bytes, after reading has ended.
 fn measured(
     sql: &str,
     tables: &Catalog,
@@ -63,7 +61,6 @@ fn measured(
     (outcome, ALLOCATED.peak_usage() - before)
 }
 
-/// Bytes from which a query counts as large.
 const LARGE: usize = 4 * BESIDE;
 
 #[test]

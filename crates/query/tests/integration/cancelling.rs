@@ -1,4 +1,4 @@
-//! A gate in the table holds a slot while its query is stopped, so no test depends on speed.
+//! A gate in the table holds a slot while its query is stopped.
 
 use std::sync::Arc;
 use std::thread;
@@ -65,7 +65,6 @@ fn a_query_cancelled_while_a_slot_runs_ends_as_cancelled_and_gives_no_result() {
             let outcome = thread::scope(|scope| {
                 let waiter = scope.spawn(|| ticket.wait());
                 control.cancel();
-                // A slot is never interrupted.
                 assert_eq!(control.status(), JobStatus::Running);
                 table.let_pass();
                 waiter.join().expect("waiting does not panic")
@@ -111,7 +110,6 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
         let (progress, begun) = (control.progress(), table.slots_begun());
         assert_eq!(progress, (MORSELS, MORSELS));
 
-        // The gate is open now, so a leftover slot would run.
         let plan = QueryPlanner::plan("select min(n) from gated", &catalog(table.clone())).unwrap();
         let next = executor.submit(PipelineBuilder::new(plan).build()).unwrap();
         assert_eq!(rows(&next.wait().unwrap().output), [[Cell::Int(0)]]);
@@ -123,7 +121,6 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
 #[test]
 fn a_query_beside_the_cancelled_one_gets_its_answer() {
     let executor = PipelineExecutor::new(2).expect("threads start");
-    // One morsel holds one worker; the other runs the second query.
     let cancelled = Running::start(QUERIES[3], 1, &executor);
     let other = Running::start("select max(n) from gated", MORSELS, &executor);
     cancelled.control.cancel();
@@ -166,7 +163,6 @@ fn dropping_a_plain_ticket_lets_the_running_query_go_on_to_its_end() {
     assert_eq!(table.slots_begun(), MORSELS);
 }
 
-/// Calls `end` while the executor runs `sql` and another job waits.
 fn end_while_running<R: Send + 'static>(
     threads: usize,
     sql: &str,
@@ -178,7 +174,7 @@ fn end_while_running<R: Send + 'static>(
         ticket,
         control,
     } = Running::start(sql, MORSELS, &executor);
-    // The next job is behind the query on the board, so the end reaches the query first.
+    // Behind the query on the board, so the end reaches the query first.
     table.wait_for_slots(threads);
     let waiting = executor
         .submit(Job::builder("waiting").build())

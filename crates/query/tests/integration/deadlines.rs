@@ -1,5 +1,4 @@
-//! Deadlines that pass at each point of a query. The work waits for its deadline or hangs, so no
-//! test depends on speed.
+//! Deadlines that pass at each point of a query.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -138,7 +137,6 @@ fn a_deadline_that_passes_while_a_query_over_memory_computes_ends_it_as_well() {
     }
 }
 
-/// The query's table never arrives.
 fn ended(query: Query) -> QueryError {
     let (done, ended) = mpsc::channel();
     // Not joined, since a query whose deadline is lost never ends.
@@ -153,7 +151,6 @@ fn hanging() -> Arc<Stored> {
 
 #[test]
 fn of_a_sessions_and_a_querys_deadlines_the_earliest_counts() {
-    // The query never ends by itself.
     let orders: [[Option<bool>; 3]; 6] = [
         [Some(true), Some(false), None],
         [Some(false), Some(true), None],
@@ -196,7 +193,6 @@ fn a_deadline_ends_a_query_while_the_users_own_work_fills_the_maintenance_pool()
         };
         pools.maintenance().spawn(blocks).expect("the pool is open");
     }
-    // Both threads are taken, so the third task waits.
     (0..2).for_each(|_| begun.recv_timeout(HANG).expect("a thread starts"));
     let query = prepared(QUERIES[3], hanging(), &Work::new(&pools));
     let error = ended(query.deadline(Instant::now() + SOON));

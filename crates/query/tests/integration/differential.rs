@@ -1,8 +1,7 @@
 //! Generated queries over small tables full of NULLs, against an evaluator that goes row by row.
 //!
-//! Every query runs with 1, 2, 3 and 8 threads. The answers agree to the bit with each other, and
-//! by value with the evaluator's. Morsels have a few rows each, with and without zone maps. A
-//! failure prints the seed, which runs again by:
+//! Every query runs with 1, 2, 3 and 8 threads; answers agree to the bit with each other, and by
+//! value with the evaluator's. A failure prints the seed, which runs again by:
 //!
 //! ```text
 //! WINDLASS_DIFFERENTIAL_SEED=17 cargo test -p query --test integration differential
@@ -53,7 +52,6 @@ fn generated_queries_agree_with_a_row_at_a_time_evaluator() {
         }
     }
     if replay.is_none() {
-        // Most queries have an answer, and some divide by zero.
         assert!(
             answered > QUERIES * 9 / 10 && failed > 0,
             "{answered} answered, {failed} divided by zero"

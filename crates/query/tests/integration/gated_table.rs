@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use columnar::{MORSEL_ROWS, MemoryTable, MorselReader, ReadError, TableSource};
 
-/// The table `gated` with one column `n`, which counts up from 0.
+/// One column `n`, which counts up from 0.
 #[derive(Debug)]
 pub(crate) struct GatedTable {
     rows: MemoryTable,
@@ -21,8 +21,7 @@ struct Gate {
 }
 
 impl GatedTable {
-    /// `morsels` full morsels behind a closed gate. Each has several chunks, between which a slot
-    /// can stop.
+    /// Each morsel has several chunks, between which a slot can stop.
     pub(crate) fn new(morsels: usize) -> Arc<Self> {
         let rows = i64::try_from(morsels * MORSEL_ROWS).expect("a small table");
         let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
@@ -34,20 +33,16 @@ impl GatedTable {
         })
     }
 
-    /// Blocks until `slots` slots are held at the gate. They run from then on, until the gate
-    /// opens.
     pub(crate) fn wait_for_slots(&self, slots: usize) {
         let gate = self.gate.lock().expect("nobody panics with it");
         drop(self.changed.wait_while(gate, |gate| gate.arrived < slots));
     }
 
-    /// Lets the slots at the gate and all later ones pass.
     pub(crate) fn let_pass(&self) {
         self.gate.lock().expect("nobody panics with it").open = true;
         self.changed.notify_all();
     }
 
-    /// Slots that have come to the gate: those that have begun to read.
     pub(crate) fn slots_begun(&self) -> usize {
         self.gate.lock().expect("nobody panics with it").arrived
     }

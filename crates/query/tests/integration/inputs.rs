@@ -16,7 +16,6 @@ fn open(path: &Path) -> Result<Arc<dyn TableSource>, String> {
     source::open("t", path, &executor(2)).map_err(|error| error.to_string())
 }
 
-/// Every row of a table, and the types of its columns.
 fn read(path: &Path) -> Result<(Vec<String>, Vec<Row>), String> {
     let table = open(path)?;
     let schema = table.schema();

@@ -1,5 +1,6 @@
 //! Queries from SQL to rows, through every layer below the program.
 
+mod boolean_aggregates;
 mod cancelling;
 mod deadlines;
 mod differential;

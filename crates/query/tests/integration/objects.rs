@@ -108,7 +108,6 @@ fn queries_run_on_pools_and_any_store_has_tables() {
         let found = query(SQL[0], &catalog(table.clone()), &work).expect("an answer");
         assert_same_bits(&local(name, &bytes, SQL[0], &executor), &found, name);
 
-        // The new version under the same name has another tag.
         let put = pools.mixed().block_on(store.put(&name.into(), bytes.into()));
         put.expect("a plain thread").expect("memory");
         let error = query(SQL[0], &catalog(table), &work)
@@ -141,12 +140,11 @@ fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
             Fault::Reset,
         ] {
             for at in 0..requests {
-                // Each query has its own server, since an abandoned request may still arrive.
+                // An abandoned request of another query may still arrive.
                 let server = ObjectServer::start(name, bytes.clone());
                 server.plan(at, fault);
                 let outcome = by_url(&server.url(), patient(0), SQL[0], &executor);
                 let what = format!("{name}, {fault:?} at request {at} of {requests}");
-                // The answer to HEAD has no body to cut.
                 match outcome {
                     Ok(_) if at == 0 && fault == Fault::Cut => {}
                     Ok(_) => panic!("{what}: an answer"),
@@ -193,7 +191,6 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
     }
 }
 
-/// The opening hangs at the length, the first bytes, or the rest of a footer.
 #[test]
 fn a_cancel_or_a_deadline_ends_the_opening_of_a_table_whose_server_hangs() {
     for (name, bytes) in [("t.parquet", parquet()), ("t.csv", csv()), ("t", parquet())] {
@@ -232,7 +229,6 @@ fn a_failure_that_passes_is_asked_for_once_more() {
         Fault::Status(429),
         Fault::Close,
         Fault::Reset,
-        // A range request fetches the rest of the body.
         Fault::Cut,
     ] {
         for at in [0, 2] {

@@ -8,17 +8,14 @@ use columnar::TableSource;
 use query::pipeline_exec::PipelineExecutor;
 use query::{Catalog, Query, QueryError, QueryPlanner, QueryResult, Session, Work};
 
-/// A value of a result or of a reference table.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell {
     Null,
     Bool(bool),
     Int(i64),
-    /// A value times 10^scale, and the scale.
     Decimal(i128, u32),
     Float(f64),
     Text(String),
-    /// Days since 1970-01-01.
     Date(i32),
 }
 
@@ -98,7 +95,6 @@ fn cell(array: &ArrayRef, row: usize) -> Cell {
     }
 }
 
-/// Asserts that two results have the same types, names, NULLs and float bits.
 pub(crate) fn assert_same_bits(a: &QueryResult, b: &QueryResult, what: &str) {
     assert_eq!(a.schema, b.schema, "{what}: schema");
     let concat = |result: &QueryResult| {

@@ -1,5 +1,4 @@
-//! `count(distinct x)`, `median`, `var_samp` and `stddev_samp` give the results of plain loops,
-//! over every numeric type and any number of threads.
+//! `count(distinct x)`, `median`, `var_samp` and `stddev_samp` give the results of plain loops.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,10 +13,9 @@ use crate::run::{Cell, Row, assert_same_bits, catalog, executors, query, rows};
 
 const ROWS: i64 = 3_000;
 const MORSEL_ROWS: usize = 97;
-/// Row numbers, from -100 to 100.
 const SPREAD: i64 = 201;
 
-/// The value of a row's number is in units of the type's last digit or, for floats, of quarters.
+/// A row's number counts units of the type's last digit or, for floats, quarters.
 struct Column {
     data_type: DataType,
     value: fn(i128) -> i128,
@@ -81,7 +79,6 @@ impl Column {
         }
     }
 
-    /// Results of the four functions, and the number of values.
     fn expected(&self, values: &[i128]) -> [Option<f64>; 5] {
         let distinct = values.iter().collect::<BTreeSet<_>>().len();
         let mut sorted = values.to_vec();
@@ -107,7 +104,7 @@ impl Column {
     }
 }
 
-/// `digits` times `10^-scale`, rounded once.
+/// Rounded once.
 fn parsed(digits: i128, scale: i32) -> f64 {
     format!("{digits}e{}", -scale).parse().expect("a number")
 }
@@ -162,7 +159,6 @@ fn assert_close(found: &[Cell], expected: [Option<f64>; 5], what: &str) {
     }
 }
 
-/// The answer must be the same on any number of threads.
 fn answer(sql: &str, table: &Arc<dyn TableSource>) -> Vec<Row> {
     let tables = catalog(Arc::clone(table));
     let answers: Vec<_> = executors()

@@ -31,7 +31,7 @@ fn open_table() -> Arc<GatedTable> {
     table
 }
 
-/// The only worker holds one job until the sender sends or is dropped.
+/// A job holds the worker until the sender sends or is dropped.
 fn held_executor(capacity: usize) -> (PipelineExecutor, mpsc::Sender<()>, JobTicket) {
     let executor = PipelineExecutor::builder().threads(1).queue_capacity(capacity);
     let executor = executor.build().expect("a thread starts");
@@ -124,7 +124,6 @@ fn a_future_that_is_dropped_leaves_nothing_at_the_token_and_no_timer() {
     drop(waker);
     assert_eq!(timers(), 0);
     dropped.recv_timeout(HANG).expect("the fetch is dropped");
-    // The future's drop ended the reading before any cancel.
     closed.recv_timeout(HANG).expect("reading has ended");
     let began = Instant::now();
     while Arc::strong_count(&table) > 1 || Arc::strong_count(&noted) > 1 {
@@ -322,7 +321,6 @@ fn opening_a_table_is_stopped_by_the_sessions_token_and_deadline() {
     let mut cancelled = Session::new(executor(1).cancelled_by(token.clone()));
     token.cancel();
     let mut late = Session::new(executor(1).deadline(Instant::now()));
-    // The session opens none of these.
     for path in [
         folder.path("t.csv"),
         folder.root().into(),

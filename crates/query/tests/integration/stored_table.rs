@@ -1,5 +1,4 @@
-//! A table in memory that is fetched like a file or an object. A test observes and fails each fetch
-//! and opening.
+//! A table in memory that is fetched like a file or an object; a test observes and fails each step.
 
 use std::fmt;
 use std::future::Future;
@@ -15,7 +14,6 @@ use query::pipeline_exec::on_worker_thread;
 pub(crate) enum Moment {
     /// On the mixed pool.
     Fetching,
-    /// The awaited fetch was dropped.
     Dropping,
     /// In a slot.
     Opening,
@@ -26,9 +24,8 @@ type Say = dyn Fn(Moment, usize) -> Result<(), String> + Send + Sync;
 pub(crate) struct Stored {
     table: Arc<dyn TableSource>,
     say: Box<Say>,
-    /// Awaited before a morsel arrives; `None` if the fetch blocks.
+    /// `None` if the fetch blocks.
     awaited: Option<Box<Await>>,
-    /// Fetches that can still be awaited.
     futures: AtomicUsize,
 }
 
@@ -42,7 +39,7 @@ impl Stored {
         Self::of(table, None, 0, say)
     }
 
-    /// The table can be awaited when it is asked, but not when it is read.
+    /// It can be awaited when it is asked, but not when it is read.
     pub(crate) fn awaited_once(
         table: Arc<dyn TableSource>,
         say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
@@ -50,7 +47,6 @@ impl Stored {
         Self::of(table, Some(Box::new(|_| Box::pin(async {}))), 1, say)
     }
 
-    /// Each morsel awaits `before`.
     pub(crate) fn awaited<F: Future<Output = ()> + Send + 'static>(
         table: Arc<dyn TableSource>,
         before: impl Fn(usize) -> F + Send + Sync + 'static,
@@ -165,7 +161,6 @@ struct Waiting<'a>(&'a Stored, Option<usize>);
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(morsel) = self.1 {
-            // No caller receives a failure.
             let _nobody = self.0.say(Moment::Dropping, morsel);
         }
     }

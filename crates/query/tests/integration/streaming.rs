@@ -1,5 +1,4 @@
-//! Tables read while a query computes give the answers of one job. After a fault the query returns
-//! one error, does not hang and releases the table.
+//! Tables read while a query computes give the answers of one job. A fault gives one error.
 
 mod at_once;
 
@@ -20,7 +19,6 @@ use crate::run::{assert_same_bits, catalog, executor, executors, planned};
 use crate::stored_table::{Moment, Stored};
 
 const HANG: Duration = Duration::from_secs(120);
-/// A deadline that passes while the second morsel is read.
 const LATER: Duration = Duration::from_secs(3);
 const SOON: Duration = Duration::from_millis(10);
 
@@ -43,7 +41,6 @@ fn run_at_once(
 
 pub(crate) fn watched(query: Query) -> (Query, mpsc::Receiver<()>) {
     let (tell, closed) = mpsc::channel();
-    // A test may have dropped the receiver.
     let query = query.on_close(move || tell.send(()).unwrap_or_default());
     (query, closed)
 }
@@ -350,7 +347,6 @@ fn bytes_that_were_read_are_charged_and_given_back() {
             }
             Err(other) => panic!("{other}"),
         }
-        // The query still exists, but its bytes are returned.
         assert_eq!(quota.used(), 0, "{explain}");
     }
 }
@@ -383,7 +379,6 @@ fn ranges_of_bytes_in_memory_are_those_that_were_asked_for() {
 
 #[test]
 fn a_morsel_is_read_while_the_one_before_is_computed() {
-    /// Each side waits for the other, so both end only if they run at the same time.
     #[derive(Default)]
     struct Begun {
         opening_first: bool,

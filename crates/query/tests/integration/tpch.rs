@@ -1,5 +1,4 @@
-//! The published answers of TPC-H at scale 1, from generated rows, from Parquet and from CSV, with
-//! any number of threads to the bit.
+//! The published answers of TPC-H at scale 1, from generated rows, from Parquet and from CSV.
 
 use std::fs::File;
 use std::path::Path;
@@ -32,10 +31,9 @@ const Q6: &str = "
     where l_shipdate >= date '1994-01-01' and l_shipdate < date '1994-01-01' + interval '1' year
         and l_discount between 0.06 - 0.01 and 0.06 + 0.01 and l_quantity < 24";
 
-/// The columns that Q1 and Q6 read.
 const COLUMNS: [usize; 7] = [4, 5, 6, 7, 8, 9, 10];
 
-/// What the specification publishes for scale 1; averages are rounded to two digits there.
+/// Averages are rounded to two digits.
 const Q1_ANSWER: [&str; 4] = [
     "A|F|37734107.00|56586554400.73|53758257134.8700|55909065222.827692|25.52|38273.13|0.05|1478493",
     "N|F|991417.00|1487504710.38|1413082168.0541|1469649223.194375|25.52|38284.47|0.05|38854",
@@ -48,7 +46,6 @@ fn scale(factor: f64) -> ScaleFactor {
     ScaleFactor::new(factor).expect("a sensible scale")
 }
 
-/// `lineitem` with the columns that the queries read in memory.
 fn lineitem(factor: f64, executor: &Work) -> Arc<TpchTable> {
     let table = TpchTable::new(TpchTableKind::Lineitem, scale(factor));
     table.load(&COLUMNS, executor).expect("generates");
@@ -63,8 +60,7 @@ fn decimal(text: &str) -> Cell {
     )
 }
 
-/// A row as the specification prints it; a sum may come as an integer where the file had no
-/// decimals.
+/// A sum may come as an integer where the file had no decimals.
 fn published(row: &Row) -> String {
     let field = |(index, cell): (usize, &Cell)| match cell {
         Cell::Text(text) => text.clone(),
@@ -92,7 +88,6 @@ fn assert_published(q1: &QueryResult, q6: &QueryResult, what: &str) {
     assert_eq!(rows(q6), [[decimal(Q6_ANSWER)]], "Q6 from {what}");
 }
 
-/// Writes the columns of the queries into files, a batch per morsel.
 fn write_parquet(table: &TpchTable, folder: &Path) {
     let schema = Arc::new(table.schema().project(&COLUMNS).expect("columns of the table"));
     let middle = table.morsels() / 2;

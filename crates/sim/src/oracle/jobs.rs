@@ -27,7 +27,7 @@ use crate::word::Glass;
 pub(crate) struct JobOracle {
     jobs: Vec<Record>,
     scans: Vec<Option<Scan>>,
-    settles: Vec<Option<(JobHandle, u64)>>,
+    reconciles: Vec<Option<(JobHandle, u64)>>,
     held: Vec<Held>,
     nested: Vec<(usize, Held)>,
     pub(crate) picks_compared: u64,
@@ -120,9 +120,9 @@ impl JobOracle {
                 self.look_at(hub, job, step, actor);
                 picked
             }
-            PipelineEvent::Inner(InnerEvent::Settles { job }) => {
-                self.settles.resize(self.settles.len().max(actor + 1), None);
-                self.settles[actor] = Some((job, step));
+            PipelineEvent::Inner(InnerEvent::Reconciles { job }) => {
+                self.reconciles.resize(self.reconciles.len().max(actor + 1), None);
+                self.reconciles[actor] = Some((job, step));
                 self.find(job).map(|_| ())
             }
             PipelineEvent::SlotRan { job, stage, slot, .. } => {

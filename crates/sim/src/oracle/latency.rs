@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     const JOB: JobHandle = JobHandle {
-        cost: 1,
+        rank: 1,
         seq: 3,
         index: 0,
     };

@@ -196,12 +196,12 @@ mod tests {
     use super::*;
 
     const JOB: JobHandle = JobHandle {
-        cost: 1,
+        rank: 1,
         seq: 1,
         index: 0,
     };
     const OTHER: JobHandle = JobHandle {
-        cost: 1,
+        rank: 1,
         seq: 2,
         index: 1,
     };

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     const OLD: JobHandle = JobHandle {
-        cost: 1,
+        rank: 1,
         seq: 1,
         index: 0,
     };

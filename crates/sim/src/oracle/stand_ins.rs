@@ -341,7 +341,7 @@ mod tests {
     use super::*;
 
     const JOB: JobHandle = JobHandle {
-        cost: 1,
+        rank: 1,
         seq: 1,
         index: 0,
     };

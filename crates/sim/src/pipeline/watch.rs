@@ -97,7 +97,7 @@ impl Hub {
             PipelineEvent::Started { .. }
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
-            | PipelineEvent::Inner(InnerEvent::Settles { .. })
+            | PipelineEvent::Inner(InnerEvent::Reconciles { .. })
             | PipelineEvent::Inner(InnerEvent::Takes { .. })
             | PipelineEvent::Inner(InnerEvent::TaskSpawned { .. })
             | PipelineEvent::Inner(InnerEvent::TaskWoken { .. })

@@ -15,7 +15,7 @@ use crate::queries;
 use crate::recorder::Recorder;
 use crate::tables::Tables;
 
-/// Milliseconds that a query has run when it is dropped, in turn.
+/// A query has run for these, in turn, when it is dropped.
 const AFTER_MS: [u64; 7] = [2, 5, 11, 17, 23, 31, 47];
 
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {

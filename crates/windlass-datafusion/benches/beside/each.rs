@@ -17,7 +17,7 @@ struct Took {
     engine: Engine,
     name: &'static str,
     times: Vec<Vec<Duration>>,
-    /// Bytes of peak memory beyond those before the query, by query.
+    /// Bytes of peak memory beyond those before the query.
     memory: Vec<u64>,
 }
 
@@ -85,7 +85,6 @@ fn print(engines: &mut [Took]) {
     row("all", &ms, &bytes);
 }
 
-/// Resets the process's peak. Returns its resident bytes.
 fn reset_peak() -> anyhow::Result<u64> {
     fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")?;
     memory("VmRSS")

@@ -1,5 +1,4 @@
-//! The engines: plain DataFusion, two ways to keep its short queries short, and DataFusion on
-//! windlass.
+//! The engines: plain DataFusion, two ways to keep its short queries short, and windlass.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use windlass_datafusion::{Windlass, WindlassExt};
 
 use crate::tables::Tables;
 
-/// Number of computing threads, and of partitions of a plan.
+/// Also the number of partitions of a plan.
 pub(crate) const THREADS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub(crate) enum Kind {
     SecondRuntime,
     /// Each query, planning included, is a future of a job.
     Windlass,
-    /// The line on a session's builder: the client plans.
+    /// The client plans.
     Session,
 }
 

@@ -1,9 +1,7 @@
 //! One load on one engine: heavy clients back to back, and a client with a short query at a fixed
 //! pace.
 //!
-//! The loop is open: a query is due at its time, however long earlier ones took, and its latency
-//! counts from then. A client that falls behind asks at once; queries not asked by the end are
-//! counted.
+//! The loop is open: a query's latency counts from when it is due, however long earlier ones took.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -32,13 +30,12 @@ impl Load {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
-    /// Latencies of the short queries, ascending.
+    /// Ascending.
     pub(crate) latencies: Vec<Duration>,
-    /// Number of short queries that were due but not asked by the end.
+    /// Short queries that were due but not asked by the end.
     pub(crate) unasked: usize,
     /// Heavy queries a second, by kind; a query across a boundary counts by its part.
     pub(crate) heavy_rates: Vec<f64>,
-    /// CPU time over wall time.
     pub(crate) cpus: f64,
 }
 
@@ -117,7 +114,7 @@ fn heavy_client(
     over: &AtomicBool,
 ) -> anyhow::Result<Vec<f64>> {
     let mut done = vec![0.0; load.heavies.len()];
-    // Each client has one kind, so that each kind's share is known.
+    // So that each kind's share is known.
     let kind = client % load.heavies.len();
     // Ordering: Relaxed. As above.
     while !over.load(Ordering::Relaxed) {

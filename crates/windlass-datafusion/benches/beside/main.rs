@@ -95,8 +95,7 @@ fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Resu
     Ok(())
 }
 
-/// Returns the rows as text, sorted. Numbers have 9 digits, because sums of doubles depend on the
-/// order of partitions.
+/// Sorted. Numbers have 9 digits, because sums of doubles depend on the order of partitions.
 pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     let options = arrow::util::display::FormatOptions::default();
     let mut rows = Vec::new();
@@ -120,7 +119,6 @@ pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     Ok(rows)
 }
 
-/// Prints an engine's row: percentiles of all rounds' latencies, and each round's 99th.
 fn print(options: &Options, engine: &str, rounds: &[Measured]) {
     let mut latencies: Vec<_> = rounds
         .iter()

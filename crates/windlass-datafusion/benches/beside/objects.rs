@@ -1,6 +1,5 @@
-//! A query over an object of a server with 20 ms latency, beside heavy ones: throughput, and time
-//! from a request to its bytes. Where an engine computes on other threads, the store makes its
-//! requests on the clients' runtime.
+//! A query over an object of a server with 20 ms latency, beside heavy ones. Where an engine
+//! computes on other threads, the store makes its requests on the clients' runtime.
 
 use std::fmt;
 use std::fs;
@@ -32,7 +31,6 @@ use crate::percentile::at;
 use crate::rows;
 use crate::tables::Tables;
 
-/// Time from a request to the first byte of its answer.
 const LATENCY: Duration = Duration::from_millis(20);
 
 const NAME: &str = "lineitem.parquet";

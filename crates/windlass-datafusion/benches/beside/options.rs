@@ -26,25 +26,18 @@ pub(crate) struct Options {
     pub(crate) heavy: String,
     /// `--clients`: with heavy queries, or of `shorts`.
     pub(crate) clients: usize,
-    /// `--seconds` of a measurement.
     pub(crate) seconds: f64,
     /// `--pace-ms` from one short query to the next.
     pub(crate) pace_ms: u64,
-    /// `--scale` of TPC-H.
     pub(crate) scale: f64,
-    /// `--short-join`: the short query is a join.
     pub(crate) short_join: bool,
     /// `--parquet FOLDER`: the tables are files there; for `objects` only the object is.
     pub(crate) parquet: Option<PathBuf>,
-    /// `--main`: number of main workers, if not all.
     pub(crate) main: Option<usize>,
-    /// `--spares`: number of our spare threads.
     pub(crate) spares: usize,
     /// `--threads` of the clients' runtime, on which plain DataFusion computes.
     pub(crate) threads: usize,
-    /// `--rounds` over all engines.
     pub(crate) rounds: usize,
-    /// `--out FILE` of the picture.
     pub(crate) out: Option<PathBuf>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Returns the milliseconds at quantile `part` of ascending `times`; NaN if there are none.
+/// In milliseconds; NaN if there are no `times`.
 pub(crate) fn at(times: &[Duration], part: f64) -> f64 {
     let last = times.len().saturating_sub(1);
     let place = (part * last as f64).round() as usize;

@@ -1,6 +1,6 @@
 //! The queries that engines are asked.
 
-/// The short query of `benches/queries.md`: a filter and a count over 150,000 rows.
+/// The short query of `benches/queries.md`, over 150,000 rows.
 pub(crate) const SHORT: &str =
     "select count(*) from customer where c_acctbal > 5000 and c_mktsegment = 'BUILDING'";
 
@@ -86,10 +86,10 @@ const Q21: &str = "select s_name, count(*) as numwait from supplier, lineitem l1
      and s_nationkey = n_nationkey and n_name = 'SAUDI ARABIA' group by s_name \
      order by numwait desc, s_name limit 100";
 
-/// A join whose build side is all orders: 1.5 million rows at scale 1.
+/// The build side is all orders: 1.5 million rows at scale 1.
 const JOIN: &str = "select count(*), sum(l_extendedprice) from orders, lineitem \
      where o_orderkey = l_orderkey and o_totalprice > l_extendedprice";
 
-/// A grouping with as many groups as orders: 1.5 million at scale 1.
+/// As many groups as orders: 1.5 million at scale 1.
 const GROUPS: &str = "select count(*), max(total) from (select l_orderkey, sum(l_extendedprice) as total \
      from lineitem group by l_orderkey) as orders";

@@ -64,7 +64,7 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wraps a query's future; `query` is 0 for a short one, else the heavy client's number from 1.
+    /// `query` is 0 for a short one, else the heavy client's number from 1.
     pub(crate) fn query<F: Future>(&self, query: usize, future: F) -> Recorded<Pin<Box<F>>> {
         Recorded {
             future: Box::pin(future),

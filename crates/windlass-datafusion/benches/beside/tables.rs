@@ -19,7 +19,6 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// Number of rows of a batch, as in DataFusion.
 const BATCH_ROWS: usize = 8_192;
 
 const NAMES: [&str; 8] = [

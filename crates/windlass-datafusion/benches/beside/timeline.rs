@@ -16,10 +16,9 @@ use crate::tables::Tables;
 
 const WARM_UP: Duration = Duration::from_millis(700);
 
-/// Milliseconds drawn.
 const DRAWN_MS: f64 = 250.0;
 
-/// Milliseconds between two pieces of a query on a thread up to which they are drawn as one.
+/// Pieces of a query on a thread that are closer are drawn as one.
 const GAP_MS: f64 = 0.05;
 
 const LEFT: f64 = 74.0;
@@ -36,7 +35,6 @@ struct Panel {
     name: &'static str,
     start: Instant,
     pieces: Vec<Piece>,
-    /// Due time and answer time of each short query.
     shorts: Vec<(Instant, Instant)>,
 }
 
@@ -111,7 +109,7 @@ impl Panel {
         (after - before) * 1e3
     }
 
-    /// Returns pieces by thread, as (query, began, ended), with close ones of a query merged.
+    /// Returns pieces as (query, began, ended); close ones of a query are merged.
     fn lanes(&self) -> Vec<Vec<(usize, f64, f64)>> {
         let mut threads = Vec::new();
         let mut lanes: Vec<Vec<(usize, f64, f64)>> = Vec::new();

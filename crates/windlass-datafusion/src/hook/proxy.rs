@@ -38,7 +38,7 @@ impl Future for Proxy {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(output)) => return Poll::Ready(output),
                     Poll::Ready(Err(TaskError::NotRun(future))) => self.0 = State::Back(future.into_future()),
-                    // Without an output the contract leaves only a panic, which tokio reports.
+                    // Without an output the contract leaves only a panic.
                     Poll::Ready(Err(error)) => resume_unwind(Box::new(error.to_string())),
                 },
             }

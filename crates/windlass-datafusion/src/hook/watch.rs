@@ -11,7 +11,7 @@ thread_local! {
 }
 
 pub(crate) trait Watch: Send + Sync {
-    /// Calls `poll` once, which polls a future.
+    /// Must call `poll`, which polls a future, once.
     fn polled(&self, poll: &mut dyn FnMut());
 }
 
@@ -24,7 +24,6 @@ pub(crate) fn inside<R>(watch: &Arc<dyn Watch>, call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// Restores the earlier watch, also after a panic.
 struct Restore(Option<Arc<dyn Watch>>);
 
 impl Drop for Restore {

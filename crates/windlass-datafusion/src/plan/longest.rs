@@ -1,8 +1,7 @@
 //! Names the operator of a query's longest poll.
 //!
 //! Operators run inside one another, in one task, so their own timers are read before and after
-//! each poll. The poll belongs to the operator whose timers grew by at least half of it; of
-//! several, to the deepest in the plan.
+//! each poll. The poll belongs to the deepest operator whose timers grew by at least half of it.
 
 use std::any::Any;
 use std::fmt;
@@ -15,10 +14,10 @@ use pipeline_exec::lock;
 
 use crate::hook::watch::Watch;
 
-/// Names of timers that count computation, without waiting.
+/// These count computation, without waiting.
 const TIMERS: [&str; 3] = ["elapsed_compute", "build_time", "join_time"];
 
-/// Fraction by which a timer may exceed the poll, since their clocks are read at different places.
+/// A timer may exceed the poll by this, since their clocks are read at different places.
 const SLACK: f64 = 0.1;
 
 #[derive(Debug)]
@@ -65,8 +64,8 @@ impl Longest {
         lock(&self.known).longest.clone()
     }
 
-    /// Returns the known timers and their values. An operator has timers once it has begun, so the
-    /// plan is searched again at polls 1, 2, 4, 8, …
+    /// An operator has timers once it has begun, so the plan is searched again at polls 1, 2, 4, 8,
+    /// …
     fn before(&self) -> (Arc<[Timer]>, Vec<usize>) {
         let (again, mut timers) = {
             let mut known = lock(&self.known);
@@ -118,8 +117,7 @@ impl Watch for Longest {
     }
 }
 
-/// Returns the index of the operator that a poll of `took` was in. `ran` has each timer's depth and
-/// growth.
+/// `ran` has each timer's depth and growth.
 fn which(took: Duration, ran: &[(usize, Duration)]) -> Option<usize> {
     let fits = |ran: Duration| ran >= took / 2 && ran <= took.mul_f64(1.0 + SLACK);
     let fitting = ran.iter().enumerate().filter(|(_, (_, ran))| fits(*ran));

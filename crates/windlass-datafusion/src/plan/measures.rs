@@ -56,16 +56,7 @@ impl Measures {
         *ended = ended.clone().and(Used::by(job, longest));
     }
 
-    /// Metrics of all ended jobs and a running one.
-    ///
-    /// | name | is |
-    /// |---|---|
-    /// | `tasks` | futures that the job ran: partitions, and what they spawned |
-    /// | `turns` | polls of them |
-    /// | `busy` | time that the polls were on a core, summed over workers |
-    /// | `waited` | time from spawn or wake to poll, summed over futures |
-    /// | `longest_turn` | elapsed time of the longest poll: a young job may have to wait as long |
-    /// | `longest_turn_in` | its operator, where the operators' timers say so |
+    /// Metrics of all ended jobs and a running one: `docs/datafusion.md` has their meanings.
     pub(super) fn metrics(&self, running: Option<(&AsyncJob, LongestPoll)>) -> MetricsSet {
         let ended = lock(&self.ended).clone();
         let used = match running {

@@ -18,8 +18,7 @@ use datafusion_execution::memory_pool::{
 /// The memory pool of one query, inside its session's.
 ///
 /// Operators that can spill share equally what the others leave, as in DataFusion's
-/// `FairSpillPool`: none takes what another needs to continue. Each byte is also reserved in the
-/// pool outside, which may refuse it.
+/// `FairSpillPool`. Each byte is also reserved in the pool outside, which may refuse it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -89,7 +88,6 @@ impl MemoryPool for QueryMemory {
         granted
     }
 
-    /// Returns the bytes of this query alone.
     fn reserved(&self) -> usize {
         self.own.reserved()
     }

@@ -9,10 +9,8 @@ use datafusion_common::{DataFusionError, Result};
 use pipeline_exec::Class;
 use pools::JobOptions;
 
-/// A session's settings for its queries. Each query takes those set when its execution begins.
-///
-/// A session has them under the name `windlass`: in SQL `SET windlass.deadline = '5s'`, in a
-/// program
+/// A session's settings for its queries, under the name `windlass`: in SQL `SET windlass.deadline =
+/// '5s'`, in a program as below. Each query takes those set when its execution begins.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,13 +35,13 @@ use pools::JobOptions;
 pub struct WindlassOptions {
     /// How urgent the session's queries are.
     pub class: Class,
-    /// Longest time of a query from the start of its execution. A late query ends with
+    /// Longest time of a query from the start of its execution; then it ends with
     /// [`QueryEnded::DeadlineExceeded`](crate::QueryEnded::DeadlineExceeded).
     pub deadline: Option<Duration>,
     /// Largest number of workers that compute a query at once; `Some(0)` counts as one.
     pub max_workers: Option<usize>,
     /// Bytes that a query may hold, within the session's memory pool. At the limit, operators spill
-    /// or end the query with DataFusion's `ResourcesExhausted`.
+    /// or the query fails with DataFusion's `ResourcesExhausted`.
     pub memory: Option<usize>,
 }
 
@@ -151,7 +149,7 @@ fn text_or_none(value: Option<impl fmt::Display>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }
 
-/// Returns `Some(None)` for the word `none`, and `None` for an invalid value.
+/// `Some(None)` for the word `none`, and `None` for an invalid value.
 fn or_none<T>(value: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if value.eq_ignore_ascii_case("none") {
         return Some(None);

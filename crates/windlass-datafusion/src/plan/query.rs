@@ -17,7 +17,7 @@ use crate::hook::watch::{self, Watch, Watched};
 use crate::snapshot::Registration;
 use crate::windlass::Windlass;
 
-/// A running query. Its streams share it; the job ends with the last of them.
+/// Its streams share it; the job ends with the last of them.
 #[derive(Debug)]
 pub(super) struct Query {
     job: AsyncJob,
@@ -65,7 +65,7 @@ impl Query {
         &self.job
     }
 
-    /// Returns whether it has this very context, not an equal one.
+    /// An equal context is another one.
     pub(super) fn is_of(&self, context: &Arc<TaskContext>) -> bool {
         Arc::ptr_eq(&self.asked, context)
     }
@@ -74,15 +74,13 @@ impl Query {
         self.longest.poll()
     }
 
-    /// Begins a partition of the plan, as code of the job.
     pub(super) fn execute(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let context = Arc::clone(&self.context);
         let execute = || self.job.enter(|| self.plan.execute(partition, context));
         watch::inside(&self.watch(), execute)
     }
 
-    /// Notes that a stream was dropped before its end. The drop of the last stream then cancels the
-    /// job.
+    /// The drop of the last stream then cancels the job.
     pub(super) fn drop_early(&self) {
         // Ordering: Relaxed. See `drop`.
         self.was_dropped.store(true, Ordering::Relaxed);

@@ -26,9 +26,9 @@ use crate::windlass::Windlass;
 
 /// Passes on its input's rows, computed by a job.
 ///
-/// Each execution opens a job with the session's [`WindlassOptions`](crate::WindlassOptions). Its
-/// partitions, and all that they spawn, are the job's tasks. A plan executed inside a job stays in
-/// that job. The node is transparent: `is` and `downcast_ref` see its input.
+/// Each execution opens a job with the session's [`WindlassOptions`](crate::WindlassOptions); a
+/// plan executed inside a job stays in that job. The node is transparent: `is` and `downcast_ref`
+/// see its input.
 #[derive(Debug)]
 pub struct WindlassExec {
     input: Arc<dyn ExecutionPlan>,
@@ -67,8 +67,7 @@ impl WindlassExec {
         &self.input
     }
 
-    /// Returns the query of a partition: the last one, if it has the same context and has not begun
-    /// this partition, or a new one.
+    /// The last query, if it has the same context and has not begun this partition, or a new one.
     fn query(&self, partition: usize, context: Arc<TaskContext>) -> Arc<Query> {
         let mut last = self.last();
         if let Some(query) = last.query.upgrade()

@@ -25,8 +25,7 @@ use pools::{AsyncTask, TaskError};
 
 use super::query::Query;
 
-/// Number of batches that wait for the consumer before the task rests, besides the sender's own
-/// one.
+/// Batches that wait for the consumer before the task rests, besides the sender's own one.
 const AHEAD: usize = 1;
 
 /// Why a query stopped before its last row: the source of DataFusion's `External` error.
@@ -53,7 +52,6 @@ impl fmt::Display for QueryEnded {
 
 impl Error for QueryEnded {}
 
-/// Makes a task of the query's job poll the rows.
 pub(super) fn from_job(query: Arc<Query>, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     Box::pin(FromJob {
         schema: rows.schema(),
@@ -81,12 +79,12 @@ enum Making {
     Task(AsyncTask<()>),
     /// The job cannot run it, so it is polled here, as in plain DataFusion.
     Here(Pin<Box<dyn Future<Output = ()> + Send>>),
-    /// It has ended. Its last rows may still be on their way.
+    /// Its last rows may still be on their way.
     Done(Option<QueryEnded>),
 }
 
 impl Making {
-    /// Returns ready if it has ended or just moved: then there may be new rows.
+    /// Ready if it has ended or just moved: then there may be new rows.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Task(task) => match Pin::new(task).poll(cx) {

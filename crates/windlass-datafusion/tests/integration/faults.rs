@@ -14,7 +14,7 @@ use crate::source::{Fault, Numbers, eventually};
 
 const PARTITIONS: usize = 4;
 
-/// Queries that read all partitions: by parallel tasks, by a repartition, by a merge of sorts.
+/// All partitions are read: by parallel tasks, by a repartition, by a merge of sorts.
 const QUERIES: [&str; 3] = [
     "select count(*) from numbers",
     "select n % 10 as m, count(*) from numbers group by m order by m",
@@ -144,8 +144,7 @@ fn a_query_that_runs_when_the_pools_end_says_so() {
     eventually("all is dropped", || numbers.counts.open() == 0);
 }
 
-/// Returns a query's rows under a memory limit, and its number of spills. Each sort reserves
-/// `set_aside` bytes for its merge.
+/// Also returns the number of spills. Each sort reserves `set_aside` bytes for its merge.
 async fn with_memory(
     ours: &Ours,
     numbers: &Numbers,
@@ -183,8 +182,8 @@ async fn with_memory(
 fn sorts_groups_and_joins_over_their_memory_spill_and_give_the_same_rows() {
     let ours = Ours::with_workers(2);
     block_on_many_threads(async {
-        // The first query has four sorts of 16 MB, the last eight of 8 MB. The middle one has a
-        // table of groups in each partition.
+        // The first query has four sorts of 16 MB, the last eight of 8 MB, the middle one a table
+        // of groups in each partition.
         for (set_aside, sql) in [
             (
                 10_000_000,

@@ -9,10 +9,10 @@ use sqllogictest::{DefaultColumnType, QueryExpect, Record, SortMode};
 use crate::engine::{Engine, Ours, Plain, block_on_many_threads};
 use crate::rows::Rows;
 
-/// Number of partitions of a plan, as in DataFusion's own runner of these files.
+/// As in DataFusion's own runner of these files.
 const PARTITIONS: usize = 4;
 
-/// Percentage of statements that must succeed. The others need features that this build lacks.
+/// Per cent of statements that must succeed; others need features that this build lacks.
 const ANSWERED: usize = 75;
 
 const EXHAUSTED: &str = "resources exhausted";
@@ -62,7 +62,6 @@ async fn end(session: &SessionContext, statement: &Statement) -> End {
     Ok(rows)
 }
 
-/// Returns an error's text without its random parts.
 fn text(error: DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => EXHAUSTED.to_owned(),
@@ -73,7 +72,6 @@ fn text(error: DataFusionError) -> String {
     }
 }
 
-/// Returns whether its rows report durations, which vary.
 fn is_about_time(sql: &str) -> bool {
     let mut words = sql.split_whitespace();
     let first = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_uppercase());

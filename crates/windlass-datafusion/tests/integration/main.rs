@@ -1,4 +1,4 @@
-//! DataFusion's tasks and queries under windlass, through public names: one binary for all themes.
+//! DataFusion's tasks and queries under windlass, through public names.
 
 mod engine;
 mod faults;

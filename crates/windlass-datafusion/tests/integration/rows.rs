@@ -19,12 +19,11 @@ impl Rows {
         Rows { batches }
     }
 
-    /// Returns a line per row: its values, separated by spaces.
     pub(crate) fn text(&self) -> Vec<String> {
         self.lines(f64_exactly)
     }
 
-    /// Returns the text as published answers have it: floats with 12 fractional digits.
+    /// As published answers have it: floats with 12 fractional digits.
     pub(crate) fn text_to_12_digits(&self) -> Vec<String> {
         self.lines(|value| format!("{value:.12}"))
     }

@@ -120,7 +120,7 @@ fn explain_analyze_has_the_node_where_the_jobs_work_begins() {
 
 #[test]
 fn explain_analyze_names_the_operator_of_the_longest_turn() {
-    /// Time of the function per batch, above all else in the query.
+    /// Longer than all else in the query.
     const TAKES: Duration = Duration::from_millis(20);
     let slow = create_udf(
         "slow",

@@ -20,7 +20,7 @@ pub(crate) const BATCH_ROWS: usize = 1_000;
 static SCHEMA: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)])));
 
-/// The table `numbers`. Its one column `n` has the numbers from 0 in each partition.
+/// Its one column `n` has the numbers from 0 in each partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     pub(crate) partitions: usize,
@@ -38,7 +38,6 @@ pub(crate) enum Fault {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     batches: AtomicUsize,
-    /// Number of streams that have begun and are not dropped.
     open: AtomicUsize,
 }
 
@@ -83,7 +82,7 @@ impl Counts {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of batches once it stays the same for a while.
+    /// Returns the count once it stays the same for a while.
     pub(crate) fn settled_batches(&self) -> usize {
         let mut seen = self.batches();
         loop {

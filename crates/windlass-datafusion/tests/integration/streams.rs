@@ -8,8 +8,7 @@ use pools::JobOptions;
 use crate::engine::{Engine, Ours, block_on_many_threads};
 use crate::source::{BATCH_ROWS, Numbers, eventually};
 
-/// Number of batches made beyond those taken: two in the channel, one in the operator that resizes
-/// them.
+/// Batches beyond those taken: two in the channel, one in the operator that resizes them.
 const AHEAD_MAX: usize = 3;
 
 fn session(ours: &Ours, numbers: &Numbers) -> SessionContext {
@@ -120,7 +119,6 @@ fn dropping_a_stream_in_the_middle_drops_every_task_of_the_query() {
     let numbers = Numbers::endless(4);
     let session = session(&ours, &numbers);
     block_on_many_threads(async {
-        // A repartition and a merge: their tasks spawn tasks.
         let sql =
             "select m, count(*) from (select n % 1000 as m, n from numbers limit 1000000000) group by m";
         let frame = session.sql(sql).await.expect("a plan");

@@ -1,15 +1,13 @@
 //! The line of a terminal that the bar is drawn on.
 //!
-//! The cursor stays behind the bar. indicatif alone fills the line with spaces. Then the echo of
-//! Ctrl-C, `^C`, lands below, and clearing the bar starts one line too low. Here `^C` lands on the
-//! bar's line and is cleared with it.
+//! indicatif alone fills the line behind the bar with spaces. Then the echo of Ctrl-C, `^C`, lands
+//! below, and clearing the bar starts one line too low.
 
 use std::io;
 
 use console::Term;
 use indicatif::TermLike;
 
-/// stderr as indicatif draws on it, without the fill.
 #[derive(Debug)]
 pub(super) struct StatusLine(Term);
 

@@ -238,7 +238,6 @@ fn long_lists_fit_every_stack_and_are_answered_in_one_pass() {
     let among = format!("select count(*) as n from t where a in ({names})");
     let found = folder.query(["--table", "t=t.csv", "--format", "csv", &among]);
     assert_eq!(found.answer(), "n\n2\n");
-    // Every name is there already, and each gets a number of its own.
     let all = format!("select {names} from t limit 1");
     let row = folder.query(["--table", "t=t.csv", "--format", "json", &all]);
     assert!(row.answer().ends_with(",\"a_20000\":1}\n]\n"));

@@ -15,7 +15,6 @@ fn cities() -> Folder {
     folder
 }
 
-/// Runs a query over a table of cities that must fail.
 fn assert_sql_error(sql: &str, parts: &[&str]) {
     cities()
         .query(["--table", "cities=cities.csv", sql])
@@ -180,7 +179,6 @@ fn no_part_of_a_result_is_written_before_an_error() {
         content.push_str(&format!("{n}\n"));
     }
     folder.write("t.csv", content);
-    // Only the last row divides by zero.
     folder
         .query(["--table", "t=t.csv", "--format", "csv", "select 1 / n from t"])
         .assert_error(1, &["division by zero"]);
@@ -228,4 +226,18 @@ fn no_arguments_show_what_there_is_to_say() {
     let outcome = Outcome::of(&output);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""));
     assert!(outcome.stderr.contains("Usage: windlass"), "{outcome:?}");
+}
+
+#[test]
+fn help_names_the_functions_that_an_unknown_one_is_answered_with() {
+    let outcome = cities().query(["--table", "cities=cities.csv", "select nosuch(1) from cities"]);
+    let (_, names) = outcome.stderr.split_once("the functions are ").expect("a list");
+    let help = program()
+        .args(["query", "--help"])
+        .output()
+        .expect("the program starts");
+    let help = Outcome::of(&help).answer();
+    for name in names.trim().split(", ") {
+        assert!(help.contains(name), "{name} in {help}");
+    }
 }

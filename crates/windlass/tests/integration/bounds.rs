@@ -6,7 +6,6 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use crate::program::{Folder, Outcome};
 
-/// More groups than a small quota has room for, as a Parquet and as a CSV file.
 fn names() -> Folder {
     let folder = Folder::new();
     let name = |id: i64| format!("a name that is long enough, number {id}");
@@ -101,7 +100,6 @@ fn a_quota_that_suffices_changes_no_answer_and_is_told_by_statistics() {
 #[test]
 fn a_timeout_that_passes_is_an_error_and_one_that_does_not_is_none() {
     let folder = names();
-    // Minutes of work.
     let long = [
         "--tpch",
         "40",

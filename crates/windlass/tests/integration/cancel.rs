@@ -12,15 +12,14 @@ use nix::unistd::Pid;
 
 use crate::program::{Outcome, program};
 
-/// The far side of a terminal that the program has as its stderr.
+/// The far side of the terminal that is the program's stderr.
 struct Screen {
     output: File,
-    /// All that was written to the terminal, control sequences included.
     text: String,
 }
 
 impl Screen {
-    /// Reads what the terminal gets next; false at its end.
+    /// Returns false at the terminal's end.
     fn read(&mut self) -> bool {
         let mut bytes = [0; 4_096];
         // After the last holder of the terminal has closed it, Linux says EIO.
@@ -31,14 +30,12 @@ impl Screen {
         true
     }
 
-    /// The per cent that the bar showed last.
     fn per_cent(&self) -> Option<u32> {
         let (before, _) = self.text.rsplit_once(" %")?;
         before.rsplit(' ').next()?.parse().ok()
     }
 }
 
-/// Starts the program on minutes of work with a terminal as its stderr.
 fn start_on_a_terminal() -> (Child, Screen) {
     let size = Winsize {
         ws_row: 24,
@@ -58,7 +55,7 @@ fn start_on_a_terminal() -> (Child, Screen) {
     (child, screen)
 }
 
-/// A query over 60 million generated rows, by one thread.
+/// 60 million generated rows, one thread.
 fn minutes_of_work() -> std::process::Command {
     let mut command = program();
     command
@@ -76,7 +73,6 @@ fn interrupt(child: &Child) {
 #[test]
 fn an_interrupt_while_slots_run_cancels_the_query_and_leaves_a_clean_terminal() {
     let (child, mut screen) = start_on_a_terminal();
-    // Slots have run, and ninety-nine in a hundred are still to come: the job runs.
     while screen.per_cent().is_none_or(|shown| shown == 0) {
         assert!(screen.read(), "it ended before slots had run: {}", screen.text);
     }
@@ -90,12 +86,11 @@ fn an_interrupt_while_slots_run_cancels_the_query_and_leaves_a_clean_terminal() 
         .text
         .split_once("cancelling; Ctrl-C again ends at once\r\n")
         .expect("a word at once");
-    // What stands behind the bar that was cleared last.
     let left = said.rsplit("\u{1b}[2K").next();
     assert_eq!(left, Some("error: the query was cancelled\r\n"), "{said:?}");
 }
 
-/// Whether the process handles SIGINT itself, from the kernel's own books.
+/// From the kernel's own books.
 fn handles_sigint(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status
@@ -123,7 +118,7 @@ fn an_interrupt_without_a_terminal_at_whatever_moment_ends_the_program_with_a_wo
     let outcome = Outcome::of(&child.wait_with_output().expect("it ends"));
     assert_eq!(outcome.code, Some(130), "{outcome:?}");
     assert_eq!(outcome.stdout, "");
-    // No key is echoed, so no line is empty; the word depends on whether a job ran yet.
+    // No key is echoed; the word depends on whether a job ran yet.
     assert!(
         matches!(
             outcome.stderr.as_str(),

@@ -7,7 +7,6 @@ use std::process::{Command, Output};
 use arrow::array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 
-/// A folder with files to query, gone at the end of the test.
 #[derive(Debug)]
 pub(crate) struct Folder(tempfile::TempDir);
 
@@ -35,7 +34,7 @@ impl Folder {
         path
     }
 
-    /// Runs `windlass query` with `arguments` in the folder, so that paths are relative to it.
+    /// Runs in the folder, so that paths are relative to it.
     pub(crate) fn query<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Outcome {
         let output = program()
             .arg("query")
@@ -50,7 +49,6 @@ pub(crate) fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_windlass"))
 }
 
-/// What the program said.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: Option<i32>,
@@ -68,14 +66,11 @@ impl Outcome {
         }
     }
 
-    /// The result, of a run that went well.
     pub(crate) fn answer(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
 
-    /// Asserts an error that is told as such: a code, no result, and a message with each of
-    /// `parts`.
     pub(crate) fn assert_error(&self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");

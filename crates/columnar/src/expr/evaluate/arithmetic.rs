@@ -12,7 +12,6 @@ use super::decimal;
 use super::value::Value;
 use crate::expr::node::Arithmetic;
 
-/// `left op right` as `data_type`, the expression's type.
 pub(super) fn evaluate(
     op: Arithmetic,
     left: &Value,

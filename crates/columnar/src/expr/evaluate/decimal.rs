@@ -16,7 +16,7 @@ use crate::expr::node::Arithmetic;
 /// Decimal digits of a shift at most: the shifted 64-bit value has less than 124 bits.
 const MAX_SHIFT: u32 = 18;
 
-/// `left op right` if both fit 64 bits, for a sum, difference or product.
+/// For a sum, difference or product of operands that fit 64 bits.
 pub(super) fn narrow(
     op: Arithmetic,
     left: &Value,

@@ -8,7 +8,6 @@ use arrow::error::ArrowError;
 use crate::error::ExecError;
 use crate::expr::source::{ColumnSource, Filtered};
 
-/// AND or OR.
 #[derive(Clone, Copy)]
 pub(super) enum Connective {
     And,

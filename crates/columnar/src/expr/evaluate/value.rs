@@ -4,7 +4,7 @@ use arrow::array::{Array, ArrayRef, Datum, UInt32Array};
 use arrow::compute::take;
 use arrow::error::ArrowError;
 
-/// Values of an expression; a kernel takes a constant as a scalar.
+/// A kernel takes a constant as a scalar.
 pub(super) enum Value {
     Rows(ArrayRef),
     /// An array of one value for every row.
@@ -21,7 +21,6 @@ impl Datum for Value {
 }
 
 impl Value {
-    /// The rows, or the value of a constant.
     pub(super) fn array(&self) -> &ArrayRef {
         match self {
             Self::Rows(array) | Self::Constant(array) => array,
@@ -42,7 +41,7 @@ impl Value {
         })
     }
 
-    /// A kernel's result over `self` and `other`: constant if both are.
+    /// Constant if both are.
     pub(super) fn combined(&self, other: &Self, array: ArrayRef) -> Self {
         if self.is_constant() && other.is_constant() {
             Self::Constant(array)

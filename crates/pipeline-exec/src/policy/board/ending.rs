@@ -14,7 +14,7 @@ use super::select::find;
 use crate::policy::guard::quietly_drop;
 use crate::policy::job::claim::Unclaimed;
 use crate::policy::job::handle::JobHandle;
-use crate::policy::job::ledger::{CloseReason, Failure, Ran};
+use crate::policy::job::ledger::{CloseReason, Failure, JobTimes};
 use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub(crate) fn changed<E: PipelinePorts>(
     }
 }
 
+/// Closes every admitted job that is late, the earliest deadline first. Returns whether there was
+/// one.
 pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
     let shared = env.shared();
     let mut any = false;
@@ -89,7 +91,7 @@ pub(crate) fn close<E: PipelinePorts>(
     job: JobHandle,
     reason: CloseReason,
 ) -> Closing {
-    let counts = env.change(&state.ledger, |ledger| ledger.close(reason));
+    let counts = env.change(&state.ledger, |ledger| ledger.note_reason(reason));
     // The job is returned only if the shutdown both gave the reason and closed the claims. A cancel
     // may come in between, in either order.
     close_claims(env, state, job, counts && reason == CloseReason::Stopped)
@@ -154,7 +156,7 @@ fn close_claims<E: PipelinePorts>(
     }
 }
 
-/// The last finisher calls this once; the job has been over since `now_ns`.
+/// The party that finds the last stage over calls this once; the job has been over since `now_ns`.
 pub(crate) fn end<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -200,7 +202,7 @@ pub(crate) fn end<E: PipelinePorts>(
     });
     let end = match error {
         Some(error) => Err(Box::new(error)),
-        None => Ok(Ran {
+        None => Ok(JobTimes {
             wait_ns,
             run_ns: run_ns.unwrap_or(0),
         }),

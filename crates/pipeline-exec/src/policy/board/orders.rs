@@ -86,7 +86,7 @@ impl<B, Q> JobBoard<B, Q> {
         env.last(&self.heaviest, below.as_ref())
     }
 
-    /// The key's cost is not the job's; see [`JobHandle::tag`].
+    /// The key's rank is not the job's cost; see [`JobHandle::tag`].
     pub fn least_served<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -121,13 +121,13 @@ impl<B, Q> JobBoard<B, Q> {
         env.remove(&self.deadlines, &job.due(deadline_ns))
     }
 
-    /// The key's cost is not the job's.
+    /// The key's rank is not the job's cost.
     pub(crate) fn first_deadline<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
     ) -> Option<(u64, JobHandle)> {
         let key = env.last(&self.deadlines, None)?;
-        Some((u64::MAX - key.cost, key))
+        Some((u64::MAX - key.rank, key))
     }
 
     pub(crate) fn push_single<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E, job: JobHandle) {

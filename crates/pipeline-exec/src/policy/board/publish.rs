@@ -64,7 +64,7 @@ pub(crate) fn call_up<E: PipelinePorts>(env: &E, wanted: usize) -> bool {
 }
 
 /// Step tell of [helping](mod@crate::policy::executor::lend).
-pub(crate) fn tell<E: PipelinePorts>(env: &E, state: &StateOf<E>) {
+pub(crate) fn wake_helpers<E: PipelinePorts>(env: &E, state: &StateOf<E>) {
     for waker in env.change(&state.ledger, Ledger::take_sleepers) {
         env.wake(waker);
     }

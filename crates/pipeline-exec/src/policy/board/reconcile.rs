@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::need;
-use super::publish::{Published, meet_shutdown, publish, tell};
+use super::publish::{Published, meet_shutdown, publish, wake_helpers};
 use crate::policy::job::handle::JobHandle;
 use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 
@@ -47,7 +47,7 @@ pub(crate) fn reconcile<E: PipelinePorts>(
             let wanted = claimable.then(|| place_keys(env, state, job, None)).flatten();
             let published = wanted.map_or(Published::Open, |wanted| publish(env, state, wanted));
             if state.is_limited() {
-                tell(env, state);
+                wake_helpers(env, state);
             }
             return published;
         }
@@ -57,17 +57,17 @@ pub(crate) fn reconcile<E: PipelinePorts>(
             Some(state.invites_anew(env, worth))
         }
         Change::Started { slots } => {
-            tell(env, state);
+            wake_helpers(env, state);
             let worth = need::of_stages(&env.shared().experience, env, state, slots);
             // The worker that started the stages stays or looks again, so it is not counted.
             Some(state.invites_anew(env, worth) - 1)
         }
         Change::Returned { pieces } => {
-            tell(env, state);
+            wake_helpers(env, state);
             Some(state.usable(pieces))
         }
         Change::Ready { workers } => {
-            tell(env, state);
+            wake_helpers(env, state);
             Some(workers)
         }
     };
@@ -89,7 +89,7 @@ fn place_keys<E: PipelinePorts>(
     let mut is_own = true;
     while is_holder {
         let on = standing.begin_round(env);
-        env.observe(PipelineEvent::Inner(InnerEvent::Settles { job }));
+        env.observe(PipelineEvent::Inner(InnerEvent::Reconciles { job }));
         let claimable = state.claims.is_claimable(env);
         let shared = env.shared();
         if claimable && !on && state.grows {

@@ -13,15 +13,17 @@
 //!
 //! - **submit**: as from outside. *Full* and *closed* lead to **by hand**.
 //! - **lend**: the helper's steps, with its number, because no other thread has the ticket.
-//! - **orphan**: before each slot, its worker closes the job if an outer job was closed.
+//! - **orphan**: before each claim and each slot, its worker closes the job if an outer job was
+//!   closed or is late.
 //! - **return**: the ended job's end is the result.
 //!
 //! # The races
 //!
 //! - *A worker claims the inner job's last slot while the waiting one falls asleep.* The ledger
 //!   orders both.
-//! - *The outer job is closed while the waiting worker sleeps.* Then other workers are in the inner
-//!   job, or it has no room. They take **orphan** at their next slot boundary, or leave and tell.
+//! - *The outer job is closed, or gets late, while the waiting worker sleeps.* Then other workers are
+//!   in the inner job, or it has no room. They take **orphan** at their next slot boundary, or leave
+//!   and tell.
 //! - *A shutdown finds the inner job in the table.* It cancels the job, which is part of a running
 //!   slot.
 //! - *A drain closes the gate.* Running slots run their jobs by hand.

@@ -44,6 +44,8 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         Err(GateRefused::Closed) => return Err(Refused::Closed(Box::new(body))),
         Err(GateRefused::CountOverflow) => return Err(Refused::Full(Box::new(body))),
     }
+    // Before the first call of user code, so that its time counts towards the deadline.
+    let submitted_ns = env.now_ns();
     let slots = first_slots(env, &body);
     if body.state.grows {
         // The only slot belongs to all tasks together.
@@ -53,7 +55,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     }
     let known = *slots.as_ref().unwrap_or(&0);
     let spares = shared.spares();
-    body.enrol(shared.next_seq(env), known, spares, env.now_ns(), |value| {
+    body.enrol(shared.next_seq(env), known, spares, submitted_ns, |value| {
         env.word(value)
     });
     let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
@@ -70,7 +72,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         if let Some(left) = state.claims.close(env) {
             state.claims.give_up(env, &left.stages);
         }
-        env.change(&state.ledger, |ledger| ledger.close(CloseReason::Failed));
+        env.change(&state.ledger, |ledger| ledger.note_reason(CloseReason::Failed));
     });
     let has_slots = state.claims.is_claimable(env);
     let is_single = is_young && state.is_solo() && state.stated_cost().is_none();
@@ -82,7 +84,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         Err(_) => unreachable!("the gate let in more jobs than the table has places"),
     };
     let job = JobHandle {
-        cost: state.cost(),
+        rank: state.cost(),
         seq: state.seq(),
         index,
     };

@@ -101,7 +101,7 @@ impl<W, P> JobBody<W, P> {
 
     pub(crate) fn handle(&self, index: usize) -> JobHandle {
         JobHandle {
-            cost: self.state.cost(),
+            rank: self.state.cost(),
             seq: self.state.seq(),
             index,
         }

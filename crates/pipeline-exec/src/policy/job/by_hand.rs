@@ -1,7 +1,8 @@
 //! Inline execution: the slots of a job run one after another on the caller's thread.
 //!
-//! For [`Job::get_next`](crate::Job::get_next), and for [nested
-//! jobs](mod@crate::policy::executor::nest) without room.
+//! For [`Job::get_next`](crate::Job::get_next), for [nested
+//! jobs](mod@crate::policy::executor::nest) that the executor does not admit, and for jobs of a
+//! [detached](crate::StepCx::detached) slot.
 
 use std::time::Duration;
 
@@ -39,16 +40,16 @@ pub(crate) fn next<M: Memory>(
         let ran = slots
             .clone()
             .try_for_each(|slot| calls::run(work.stages.stage(stage), stage, slot, cx));
-        let mut ran = ran.inspect_err(|_| close(mem, claims));
+        let mut ran = ran.inspect_err(|_| abandon_rest(mem, claims));
         if claims.account(mem, stage, slots.len()) {
             let finished = finish::finish(mem, claims, work.stages, stage, cx, || {}, |_, _| {});
             // A failure closed the job, so `finish` did nothing.
-            ran = ran.and(finished.inspect_err(|_| close(mem, claims)));
+            ran = ran.and(finished.inspect_err(|_| abandon_rest(mem, claims)));
             if claims.finished(mem) && ran.is_ok() && !claims.is_closed(mem) {
                 let made = work
                     .output
                     .map_or(Ok(()), |output| calls::output(output, work.stages.len(), cx));
-                ran = made.inspect_err(|_| close(mem, claims));
+                ran = made.inspect_err(|_| abandon_rest(mem, claims));
             }
         }
         match (ran, slots.is_empty()) {
@@ -60,13 +61,15 @@ pub(crate) fn next<M: Memory>(
     }
 }
 
-pub(crate) fn close<M: Memory>(mem: &M, claims: &Claims<M::Word>) {
+/// Closes the claims, so no further slot is claimed.
+pub(crate) fn abandon_rest<M: Memory>(mem: &M, claims: &Claims<M::Word>) {
     if let Some(left) = claims.close(mem) {
         claims.give_up(mem, &left.stages);
     }
 }
 
-/// Runs a whole job, until it or the outer job ends, or its deadline passes.
+/// Runs a whole job, until it or the outer job ends, or its deadline passes. It has no ledger and no
+/// ticket: the end is returned.
 pub(crate) fn run<M: Memory>(
     mem: &M,
     word: impl FnMut(usize) -> M::Word,

@@ -8,14 +8,16 @@ use executor_core::ports::{Fetch, Memory};
 const SLOT_BITS: u32 = usize::BITS / 4 * 3;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 const RUN: usize = 1 << SLOT_BITS;
-/// Bit of `next` in a closed job, and of a row that has a run.
-const TOP: usize = 1 << (usize::BITS - 1);
+/// Bit of `next` in a closed job.
+const CLOSED: usize = 1 << (usize::BITS - 1);
+/// Bit of a row that has a run.
+const THERE: usize = 1 << (usize::BITS - 1);
 
 const SEALED: usize = usize::MAX;
 
 pub const SLOTS_MAX: usize = SLOT_MASK;
 
-pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
+pub const STAGES_MAX: usize = (THERE - 1) >> SLOT_BITS;
 
 #[derive(Debug)]
 pub struct Claims<W> {
@@ -221,7 +223,7 @@ impl<W> Claims<W> {
     pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
         // Ordering: Relaxed. The walk seals each row that looks empty; that exchange finds a run
         // that came first.
-        let at = ClaimWord(mem.fetch(&self.next, Fetch::Or(TOP), Ordering::Relaxed));
+        let at = ClaimWord(mem.fetch(&self.next, Fetch::Or(CLOSED), Ordering::Relaxed));
         if at.is_closed() {
             return None;
         }
@@ -402,11 +404,11 @@ struct Run(usize);
 
 impl Run {
     fn word(stage: usize, slots: usize) -> usize {
-        TOP | (stage * RUN + slots)
+        THERE | (stage * RUN + slots)
     }
 
     fn stage(self) -> usize {
-        (self.0 & !TOP) >> SLOT_BITS
+        (self.0 & !THERE) >> SLOT_BITS
     }
 
     fn slots(self) -> usize {
@@ -428,11 +430,11 @@ impl ClaimWord {
     }
 
     fn is_closed(self) -> bool {
-        self.0 & TOP != 0
+        self.0 & CLOSED != 0
     }
 
     fn run(self) -> usize {
-        (self.0 & !TOP) >> SLOT_BITS
+        (self.0 & !CLOSED) >> SLOT_BITS
     }
 
     fn slot(self) -> usize {

@@ -7,14 +7,15 @@ use std::cmp::Ordering;
 /// ```
 /// use pipeline_exec::policy::JobHandle;
 ///
-/// let heavy = JobHandle { cost: 9, seq: 7, index: 0 };
-/// let light = JobHandle { cost: 2, seq: 1, index: 1 };
-/// let light_and_later = JobHandle { cost: 2, seq: 3, index: 2 };
+/// let heavy = JobHandle { rank: 9, seq: 7, index: 0 };
+/// let light = JobHandle { rank: 2, seq: 1, index: 1 };
+/// let light_and_later = JobHandle { rank: 2, seq: 3, index: 2 };
 /// assert!(heavy > light && light > light_and_later);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct JobHandle {
-    pub cost: u64,
+    /// The job's cost; in the orders of service and of deadlines, greater for what comes first.
+    pub rank: u64,
     /// Number in the order of submission, unique within an executor.
     pub seq: usize,
     /// Place of the job's body in the table.
@@ -23,8 +24,8 @@ pub struct JobHandle {
 
 impl Ord for JobHandle {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.cost
-            .cmp(&other.cost)
+        self.rank
+            .cmp(&other.rank)
             .then_with(|| other.seq.cmp(&self.seq))
             .then_with(|| other.index.cmp(&self.index))
     }
@@ -40,7 +41,7 @@ impl JobHandle {
     /// In the order of service, the greatest key has the lowest `tag`.
     pub(crate) fn served(self, tag: usize) -> Self {
         Self {
-            cost: u64::MAX - tag as u64,
+            rank: u64::MAX - tag as u64,
             ..self
         }
     }
@@ -48,21 +49,21 @@ impl JobHandle {
     /// In the order of deadlines, the greatest key is due first.
     pub(crate) fn due(self, deadline_ns: u64) -> Self {
         Self {
-            cost: u64::MAX - deadline_ns,
+            rank: u64::MAX - deadline_ns,
             ..self
         }
     }
 
     #[must_use]
     pub fn tag(self) -> usize {
-        (u64::MAX - self.cost) as usize
+        (u64::MAX - self.rank) as usize
     }
 
     /// The bound before every key whose tag is at least `tag`.
     pub(crate) fn before_tag(tag: usize) -> Option<Self> {
-        let cost = u64::MAX - tag.checked_sub(1)? as u64;
+        let rank = u64::MAX - tag.checked_sub(1)? as u64;
         Some(Self {
-            cost,
+            rank,
             seq: usize::MAX,
             index: usize::MAX,
         })

@@ -9,10 +9,10 @@ use super::claim::Piece;
 use super::tasks::Tasks;
 use crate::error::{JobError, JobErrorKind, StepError};
 
-pub(crate) type Told = Result<Ran, Box<JobError>>;
+pub(crate) type Outcome = Result<JobTimes, Box<JobError>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct JobTimes {
     pub(crate) wait_ns: u64,
     pub(crate) run_ns: u64,
 }
@@ -63,7 +63,7 @@ impl Default for Returned {
 enum End {
     #[default]
     Pending,
-    Told(Told),
+    Told(Outcome),
     Taken(Option<JobErrorKind>),
 }
 
@@ -111,7 +111,7 @@ impl Ledger {
 
     /// Takes the end out. Before the end, swaps `waker` with the registered one, which the caller
     /// drops outside the lock.
-    pub(crate) fn poll(&mut self, waker: &mut Option<Waker>) -> Option<Told> {
+    pub(crate) fn poll(&mut self, waker: &mut Option<Waker>) -> Option<Outcome> {
         match std::mem::take(&mut self.end) {
             End::Pending => {
                 std::mem::swap(&mut self.waker, waker);
@@ -135,7 +135,7 @@ impl Ledger {
     }
 
     /// Returns whether `reason` counts.
-    pub(crate) fn close(&mut self, reason: CloseReason) -> bool {
+    pub(crate) fn note_reason(&mut self, reason: CloseReason) -> bool {
         matches!(self.end, End::Pending) && *self.closed.get_or_insert(reason) == reason
     }
 
@@ -197,7 +197,7 @@ impl Ledger {
         Some(JobError::plain(kind))
     }
 
-    pub(crate) fn tell(&mut self, end: Told) -> (Option<Waker>, Vec<Waker>) {
+    pub(crate) fn tell(&mut self, end: Outcome) -> (Option<Waker>, Vec<Waker>) {
         debug_assert!(matches!(self.end, End::Pending), "a job ended twice");
         self.end = End::Told(end);
         (self.waker.take(), self.take_sleepers())

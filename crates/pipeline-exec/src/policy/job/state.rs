@@ -11,7 +11,7 @@ use executor_core::nanos;
 use executor_core::ports::{Exclusive, Fetch, Memory};
 
 use super::claim::Claims;
-use super::ledger::{CloseReason, Ledger, Ran};
+use super::ledger::{CloseReason, JobTimes, Ledger};
 use super::numbers::{lent_number, place_of, spare_number};
 use super::spec::{Class, Cost, JobSpec, Terms};
 use super::standing::Standing;
@@ -115,7 +115,7 @@ impl<W, P> JobState<W, P> {
         quietly_drop(waker);
         Some(match told? {
             Err(error) => Err(*error),
-            Ok(Ran { wait_ns, run_ns }) => {
+            Ok(JobTimes { wait_ns, run_ns }) => {
                 // The read of the ledger has acquired these words.
                 let slots_per_worker = self.slots_per_worker(env);
                 Ok(JobReport {

@@ -24,7 +24,7 @@ pub(crate) struct Ran {
 }
 
 /// A slot that fails closes the job at once, so no worker claims another.
-pub(crate) fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> Ran {
+pub(crate) fn run_slots<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> Ran {
     let (env, first) = (stay.env, piece.slots.start);
     let (mut rest, mut now_ns) = (piece.slots.clone(), began_ns);
     let halt = loop {

@@ -115,12 +115,13 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
 
     pub(crate) fn fail(&self, failure: Failure) {
         // The slot may have failed because it was told to stop.
-        self.close_if_late();
+        self.check_deadline();
         fail(self.env, self.state, self.job, failure);
     }
 
+    /// Reads the clock if the job has a deadline, and closes the job if it is late.
     #[inline]
-    pub(crate) fn close_if_late(&self) {
+    pub(crate) fn check_deadline(&self) {
         let Self { env, job, state, .. } = *self;
         if state.deadline_ns.is_some() {
             close_if_late(env, state, job, env.now_ns());

@@ -84,8 +84,8 @@ pub(crate) fn visit<E: PipelinePorts>(
         }
         claims += 1;
         now_ns = match task {
-            Some(task) => run_turn(&stay, task, now_ns),
-            None => run(&stay, &piece, now_ns),
+            Some(task) => run_task(&stay, task, now_ns),
+            None => run_claim(&stay, &piece, now_ns),
         };
     }
     // A helper takes no time from other jobs.
@@ -154,14 +154,14 @@ fn claim<E: PipelinePorts>(
     Some((piece, task))
 }
 
-fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u64 {
+fn run_claim<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u64 {
     let Stay { env, job, state, .. } = *stay;
     let (stage, claimed) = (piece.stage, piece.slots.len());
     let Ran {
         rest,
         halt,
         mut now_ns,
-    } = piece::run(stay, piece, began_ns);
+    } = piece::run_slots(stay, piece, began_ns);
     let ran = claimed - rest.len();
     let is_returned = halt == Halt::Over
         && give_back(
@@ -189,7 +189,7 @@ fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u6
     now_ns
 }
 
-fn run_turn<E: PipelinePorts>(stay: &Stay<'_, E>, mut task: Taken, began_ns: u64) -> u64 {
+fn run_task<E: PipelinePorts>(stay: &Stay<'_, E>, mut task: Taken, began_ns: u64) -> u64 {
     let Stay { env, job, state, .. } = *stay;
     let (turn, now_ns) = piece::run_turn(stay, &mut task, began_ns);
     match growing::turn_over(env, state, job, task.number, task.paused, turn) {
@@ -268,7 +268,7 @@ fn stage_over<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, now_ns: u64) -
         &body.stages,
         stage,
         &stay.cx(),
-        || stay.close_if_late(),
+        || stay.check_deadline(),
         |stage, slots| {
             env.observe(PipelineEvent::StageStarted { job, stage, slots });
             *lookers.get_or_insert(0) += slots.max(1);

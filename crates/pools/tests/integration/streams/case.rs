@@ -24,17 +24,13 @@ pub(crate) enum Way {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// After this many batches; 0 is before the first poll.
+    /// 0 is before the first poll.
     After(usize),
-    /// While this batch is awaited.
     Pending(usize),
-    /// While this batch is cut.
     InCut(usize),
-    /// In its first slice.
     InSlice(usize),
     /// From outside, while its first slice runs.
     BesideSlice(usize),
-    /// While its values are folded.
     InFold(usize),
 }
 
@@ -58,7 +54,6 @@ pub(crate) struct Case {
 
 #[derive(Debug, Default)]
 struct Got {
-    /// Numbers of batches, each repeated per slice.
     values: Vec<usize>,
     /// `None` if the consumer did not wait for the end, or panicked.
     end: Option<Result<(), String>>,
@@ -71,7 +66,6 @@ const FAILURE: &str = "the consumer's failure";
 const PANIC: &str = "the consumer's panic";
 
 impl Case {
-    /// Plays the case and checks its end. A case that hangs is named.
     pub(crate) fn check(&self, pools: &Pools) {
         let (case, pools) = (self.clone(), pools.clone());
         let (done, ended) = mpsc::channel();
@@ -79,7 +73,6 @@ impl Case {
             case.play(&pools);
             done.send(()).expect("somebody waits");
         });
-        // A limit for hangs alone, far above any run.
         let hangs = ended.recv_timeout(Duration::from_secs(240)) == Err(mpsc::RecvTimeoutError::Timeout);
         assert!(!hangs, "it hangs: {self:?}");
         if let Err(panicked) = plays.join() {
@@ -101,7 +94,6 @@ impl Case {
             (When::InCut(_) | When::InSlice(_), _) => matches!(act, Act::Panic | Act::Handle),
             (When::InFold(_), _) => act == Act::Panic,
             (When::BesideSlice(_), _) => matches!(act, Act::Drop | Act::Handle | Act::Shutdown),
-            // Only other parties can act while the consumer's thread waits.
             (When::Pending(_), _) if self.way == Way::Blocking => matches!(act, Act::Handle | Act::Shutdown),
             (When::Pending(_), Act::Panic) => false,
             (_, Act::Close) => self.way != Way::Slices,
@@ -133,7 +125,7 @@ impl Case {
             assert_eq!(said(&*panicked), PANIC);
         }
         if !self.script.is_async {
-            // This alone ends a blocking call; an async read is dropped.
+            // An async read is dropped instead.
             watch.let_go();
         }
         watch.assert_closed_once();
@@ -199,7 +191,6 @@ impl Case {
         }
     }
 
-    /// Acts on a stream while a thread waits for its next item, and checks that the wait ends.
     fn told_while_blocking(&self, mut stream: Stream, act: Act, pools: &Pools) -> Result<(), String> {
         let handle = stream.handle();
         let waits = thread::spawn(move || stream.next_blocking().map(|item| item.map(drop)));
@@ -315,7 +306,6 @@ impl Case {
         }
     }
 
-    /// Largest number of bytes that may be held.
     fn peak_max(&self) -> usize {
         let sizes = || self.script.sizes.iter().map(|&bytes| bytes.max(1));
         let (largest, smallest) = (sizes().max().unwrap_or(0), sizes().min().unwrap_or(0));

@@ -24,7 +24,6 @@ fn script(batches: usize) -> Script {
     }
 }
 
-/// Blocks until the source is parked. Returns the number of ready batches.
 fn wait_for_rest(pools: &Pools, bytes: usize, snapshot: impl Fn() -> pools::stream::StreamSnapshot) -> usize {
     while snapshot().bytes < bytes || pools.mixed().snapshot().blocking_running > 0 {
         thread::yield_now();

@@ -1,7 +1,4 @@
 //! Every fault at every point, on both sides and on both at once.
-//!
-//! Each stream ends, closes and reports everything once. Its batches are a prefix, its error is the
-//! first, and its bytes stay within the bound.
 
 use pools::Pools;
 
@@ -105,7 +102,7 @@ fn every_fault_at_every_point_while_slices_run() {
     assert_eq!(played, PLAYED[2]);
 }
 
-/// Numbers of cases of each way in the tables above, so that none is lost.
+/// Cases of each way, so that none of the tables above is lost.
 const PLAYED: [usize; 3] = [794, 634, 862];
 
 #[test]
@@ -123,7 +120,6 @@ fn a_thousand_streams_by_seed() {
     }
 }
 
-/// xorshift64*.
 struct Random(u64);
 
 impl Random {

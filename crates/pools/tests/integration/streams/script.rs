@@ -28,7 +28,6 @@ pub(crate) enum Fault {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
-    /// Bytes of each batch.
     pub(crate) sizes: Vec<usize>,
     pub(crate) knows_sizes: bool,
     pub(crate) fault: Option<(Point, Fault)>,
@@ -143,7 +142,6 @@ impl Watch {
         self.permits.add_permits(1);
     }
 
-    /// Blocks until the close is reported; then checks that each call was made once.
     pub(crate) fn assert_closed_once(&self) {
         self.closed.recv().expect("it is told before it is dropped");
         let told = self.closed.recv();

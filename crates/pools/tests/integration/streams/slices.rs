@@ -57,7 +57,6 @@ fn values_come_in_order_with_any_number_of_workers() {
 #[test]
 fn the_next_batch_is_read_while_slices_run() {
     let pools = pools(1);
-    // The slice of the first batch meets the read of the second, so both run at once.
     let meet = Arc::new(Barrier::new(2));
     let (reads, computes) = (meet.clone(), meet);
     let mut batch = 0;
@@ -95,7 +94,6 @@ fn a_batch_counts_until_its_slices_are_done() {
             Ok(())
         })
     });
-    // Batch 0 has no slices. Three further batches are held, and the source is parked.
     gate.wait_for(2);
     let at_rest = loop {
         let snapshot = handle.snapshot();
@@ -180,7 +178,6 @@ fn an_error_waits_for_the_slices_of_later_batches() {
         told |= is_told();
     }
     fails.open();
-    // The consumer has the first batch's error once its bytes are released.
     while !told && handle.snapshot().bytes > 100 {
         told = is_told();
     }
@@ -200,7 +197,6 @@ fn a_batch_whose_slices_were_skipped_is_not_all_of_it() {
     let stream = numbers(&pools, 6, 1_000);
     let handle = stream.handle();
     let computed = stream.for_each_slice_blocking(&pools.cpu(), cut, move |slice, _cx| {
-        // The first slice of the last batch fails, when all was read.
         if slice.contains(&5_000) {
             while !handle.snapshot().over || handle.snapshot().ready > 0 {
                 std::thread::yield_now();

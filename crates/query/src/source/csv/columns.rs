@@ -12,7 +12,6 @@ use super::infer::ColumnRule;
 use super::record::Field;
 use super::value;
 
-/// Why a field does not fit its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueFault {
     /// The file changed after type inference, with equal length and time.
@@ -21,7 +20,6 @@ pub(crate) enum ValueFault {
     NotUtf8,
 }
 
-/// Collects one column's values.
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
     Boolean(BooleanBuilder),
@@ -34,10 +32,9 @@ pub(crate) enum ColumnBuilder {
     Text(StringBuilder, bool),
 }
 
-/// Bytes expected of a text.
 const TEXT_BYTES: usize = 8;
 
-/// Bytes that a builder allocates up front for `rows` values, NULLs included.
+/// Bytes that a builder allocates up front, for NULLs too.
 pub(crate) fn bytes_ahead(rule: &ColumnRule, rows: usize) -> usize {
     let value = match &rule.data_type {
         DataType::Boolean => 1,

@@ -2,7 +2,6 @@
 //!
 //! The survey covers the whole file before the first row is read, so an odd value widens the type
 //! and never becomes NULL. [`ColumnFacts`] of pieces merge in any order.
-//!
 //! [`csv`](crate::source::csv) has the table of types.
 
 use arrow::datatypes::{DataType, TimeUnit};
@@ -14,7 +13,6 @@ use super::value::{Shape, integer};
 const EXACT_SCALE_MAX: u32 = 9;
 const DECIMAL_DIGITS_MAX: u32 = 38;
 
-/// Facts about a column from some of its values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ColumnFacts {
     booleans: bool,
@@ -29,9 +27,9 @@ pub(crate) struct ColumnFacts {
     long_integers: bool,
     digits_max: u32,
     scale_max: u32,
-    /// Set by a quoted value that is not empty.
+    /// A quoted value was not empty.
     quoted: bool,
-    /// Set by an unquoted value that is not NULL.
+    /// An unquoted value was not NULL.
     bare: bool,
 }
 
@@ -131,15 +129,12 @@ impl ColumnFacts {
     }
 }
 
-/// How the fields of a column are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ColumnRule {
     pub(crate) data_type: DataType,
-    /// Whether a bare word for a missing value is NULL.
     pub(crate) words_are_null: bool,
 }
 
-/// The rules for all columns of a file.
 pub(crate) fn column_rules(facts: &[ColumnFacts]) -> Vec<ColumnRule> {
     let quotes_mean_text = facts.iter().any(|column| column.bare);
     let rule = |column: &ColumnFacts| {

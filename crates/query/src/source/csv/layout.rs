@@ -6,8 +6,7 @@
 //! ```
 //!
 //! One pass runs front to back, since every earlier quote decides whether a line break ends a
-//! record. Each piece is surveyed while the next is read. Pieces depend only on the bytes, so
-//! results do not depend on the reading worker.
+//! record. Pieces depend only on the bytes.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -19,19 +18,17 @@ use super::record::{Field, RecordFault, RecordReader, line_breaks};
 use crate::source::byte_source::SharedSource;
 use crate::source::opening::{OpeningReads, Unstopped};
 
-/// Bytes of a piece of shorter records: about 2 ms of parsing.
+/// About 2 ms of parsing.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
-/// Bytes of the longest record, so that an open quote does not swallow the file.
+/// An open quote must not swallow the file.
 const RECORD_BYTES_MAX: usize = 64 << 20;
-/// Columns at most; a line of separators would have one per byte.
+/// A line of separators would have one column per byte.
 const COLUMNS_MAX: usize = 100_000;
 
-/// A byte range of whole records.
+/// A range of whole records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Offset in the file.
     pub(crate) offset: u64,
-    /// Length in bytes.
     pub(crate) len: usize,
 }
 
@@ -41,7 +38,6 @@ impl Piece {
     }
 }
 
-/// The first line of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) source: SharedSource,
@@ -53,7 +49,6 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// An error at a line of the file.
     pub(crate) fn fault(&self, line: u64, column: Option<usize>, message: impl Into<String>) -> ReadError {
         let error = ReadError::new(self.source.origin(), message.into()).in_part(format!("line {line}"));
         match column {
@@ -62,7 +57,6 @@ impl Header {
         }
     }
 
-    /// The file changed after opening.
     pub(crate) fn changed(&self) -> ReadError {
         ReadError::new(
             self.source.origin(),
@@ -71,7 +65,6 @@ impl Header {
     }
 }
 
-/// Reads a file once, piece by piece, and blocks.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     blocks: Blocks,
@@ -80,8 +73,6 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Reads the header.
-    ///
     /// # Errors
     ///
     /// An unreadable file, an unusable header, or unmatched quotes.
@@ -124,17 +115,11 @@ impl Pieces {
         Ok((header, pieces))
     }
 
-    /// The next piece and its bytes, `None` at the end.
-    ///
-    /// # Errors
-    ///
-    /// As [`of`](Self::of).
     pub(crate) fn next(&mut self) -> Result<Option<(Piece, Bytes)>, ReadError> {
         self.blocks.piece(self.delimiter, self.piece_bytes)
     }
 }
 
-/// The message for a record with broken quotes.
 pub(crate) fn describe(fault: RecordFault) -> &'static str {
     match fault {
         RecordFault::UnclosedQuote => "a quoted field that starts in this record is never closed",
@@ -155,7 +140,6 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Reads until the buffer holds `bytes` or the input ends.
     fn fill<R: OpeningReads>(&mut self, bytes: usize, reads: &R) -> Result<(), R::Error> {
         if self.buffer.len() < bytes && !self.ended {
             let start = self.offset + self.buffer.len() as u64;
@@ -271,7 +255,7 @@ impl Blocks {
         Ok(Some((piece, Bytes::from(bytes))))
     }
 
-    /// Bytes of the buffer that are whole records, whatever follows.
+    /// Bytes that are whole records, whatever follows.
     fn whole_records(&self, delimiter: u8) -> Result<usize, ReadError> {
         let bytes = &self.buffer[..];
         if memchr::memchr(b'"', bytes).is_none() {

@@ -1,8 +1,7 @@
 //! Cuts bytes into records and fields.
 //!
-//! A small RFC 4180 reader that returns slices of its input. Unlike the `csv` crate and `arrow-csv`
-//! it tells whether a field was quoted: an empty field is NULL and `""` an empty text, `NA` is
-//! missing and `"NA"` a country code.
+//! Unlike the `csv` crate and `arrow-csv` it tells whether a field was quoted: an empty field is
+//! NULL and `""` an empty text, `NA` is missing and `"NA"` a country code.
 //!
 //! ```text
 //!   7,"Smith, ""J""",,NA⏎
@@ -13,33 +12,29 @@
 //!   └ bare
 //! ```
 //!
-//! A record ends at LF, CR LF or CR outside quotes. A quote opens a quoted field only at the
-//! field's start (`5" pipe` is a bare field). The reader rejects an unclosed quote and characters
-//! after a closing quote.
+//! This is RFC 4180, but a record ends at LF, CR LF or CR outside quotes, and a quote opens a
+//! quoted field only at the field's start (`5" pipe` is a bare field). An unclosed quote and
+//! characters after a closing quote are faults.
 
 use std::borrow::Cow;
 
-/// A fault in a record's quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordFault {
-    /// A quoted field runs to the input's end.
     UnclosedQuote,
     /// No separator follows the closing quote.
     AfterQuote,
 }
 
-/// A field, as bytes of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field<'a> {
     /// The bytes between the separators or the quotes.
     pub(crate) raw: &'a [u8],
-    /// Whether the field was quoted.
     pub(crate) quoted: bool,
     doubled: bool,
 }
 
 impl<'a> Field<'a> {
-    /// The content, with each doubled quote made one.
+    /// Makes each doubled quote one.
     pub(crate) fn content(&self) -> Cow<'a, [u8]> {
         if !self.doubled {
             return Cow::Borrowed(self.raw);
@@ -55,7 +50,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Reads records from bytes that start with a record.
+/// The bytes start with a record.
 #[derive(Debug)]
 pub(crate) struct RecordReader<'a> {
     bytes: &'a [u8],
@@ -66,8 +61,7 @@ pub(crate) struct RecordReader<'a> {
 }
 
 impl<'a> RecordReader<'a> {
-    /// Returns the first `fields_max` fields of each record and only counts the rest, since a field
-    /// takes more memory than its separator.
+    /// Of a record's fields after `fields_max`, only the number is returned.
     pub(crate) fn new(bytes: &'a [u8], delimiter: u8, fields_max: usize) -> Self {
         Self {
             bytes,
@@ -78,7 +72,6 @@ impl<'a> RecordReader<'a> {
         }
     }
 
-    /// Bytes consumed so far.
     pub(crate) fn position(&self) -> usize {
         self.at
     }
@@ -88,9 +81,8 @@ impl<'a> RecordReader<'a> {
         self.lines
     }
 
-    /// Reads the next record into `fields` and returns its field count, `None` at the end.
-    ///
-    /// After a fault the reader stays at the faulty record's start.
+    /// Returns the record's field count. After a fault the reader stays at the faulty record's
+    /// start.
     pub(crate) fn next_record(&mut self, fields: &mut Vec<Field<'a>>) -> Result<Option<usize>, RecordFault> {
         fields.clear();
         if self.at == self.bytes.len() {
@@ -148,7 +140,7 @@ impl<'a> RecordReader<'a> {
     }
 }
 
-/// Line breaks in `bytes`: LF, CR LF and CR are one each.
+/// LF, CR LF and CR are one each.
 pub(crate) fn line_breaks(bytes: &[u8]) -> u64 {
     memchr::memchr2_iter(b'\n', b'\r', bytes)
         .filter(|&at| bytes[at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'))

@@ -1,30 +1,24 @@
 //! The shape and the values of one field.
 //!
 //! [`Shape::of`] sees only characters; [`infer`](super::infer) derives the column's type. The
-//! parsers are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999` are text, since a number or a
-//! date would lose what the file says.
+//! parsers are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999` are text.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
 use super::record::Field;
 
-/// A field's characters, as types need them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Bare nothing or spaces.
     Empty,
-    /// Quoted nothing or spaces.
     QuotedEmpty,
     /// Bare `NA`, `N/A`, `NULL`, `null` or `\N`.
     Missing,
-    /// `true` or `false`, in lower or upper case or capitalised.
     Boolean,
     /// Digits with an optional minus sign.
     Integer {
-        /// Number of digits.
         digits: u32,
     },
-    /// Digits with a decimal point.
     Decimal {
         /// Digits before the point.
         digits: u32,
@@ -37,12 +31,10 @@ pub(crate) enum Shape {
     NotFinite,
     /// `YYYY-MM-DD`.
     Date,
-    /// A date and a time, separated by a space or a `T`.
     Timestamp {
-        /// Whether it ends in `Z` or a UTC offset.
+        /// It ends in `Z` or a UTC offset.
         zoned: bool,
     },
-    /// Anything else.
     Text,
 }
 
@@ -69,12 +61,11 @@ impl Shape {
     }
 }
 
-/// Whether bare bytes are a word for a missing value.
 pub(crate) fn is_missing(bytes: &[u8]) -> bool {
     matches!(bytes, b"NA" | b"N/A" | b"NULL" | b"null" | b"\\N")
 }
 
-/// `true` or `false` in any of three cases.
+/// `true` or `false`, in lower or upper case or capitalised.
 pub(crate) fn boolean(bytes: &[u8]) -> Option<bool> {
     match bytes {
         b"true" | b"True" | b"TRUE" => Some(true),
@@ -83,7 +74,7 @@ pub(crate) fn boolean(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// The value times 10^`scale`; `None` if it is not a number, has more decimals, or does not fit.
+/// The value times 10^`scale`; `None` if it has more decimals, or does not fit.
 pub(crate) fn decimal(bytes: &[u8], scale: u32) -> Option<i128> {
     let (negative, digits) = match bytes {
         [b'-', rest @ ..] => (true, rest),
@@ -111,17 +102,16 @@ pub(crate) fn decimal(bytes: &[u8], scale: u32) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
-/// A 64-bit integer, or `None`.
 pub(crate) fn integer(bytes: &[u8]) -> Option<i64> {
     decimal(bytes, 0).and_then(|value| i64::try_from(value).ok())
 }
 
-/// The nearest double; `None` if not a number.
+/// The nearest double.
 pub(crate) fn float(bytes: &[u8]) -> Option<f64> {
     not_finite(bytes).or_else(|| std::str::from_utf8(bytes).ok()?.parse().ok())
 }
 
-/// Days since 1970-01-01; `None` if not a calendar date.
+/// Days since 1970-01-01.
 pub(crate) fn date(bytes: &[u8]) -> Option<i32> {
     let days = calendar_date(bytes)?
         .signed_duration_since(NaiveDate::default())
@@ -129,7 +119,7 @@ pub(crate) fn date(bytes: &[u8]) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Microseconds since 1970-01-01 00:00, in UTC if the value has an offset. A date is its midnight.
+/// Microseconds since 1970-01-01 00:00, in UTC if the value has an offset.
 pub(crate) fn timestamp(bytes: &[u8]) -> Option<i64> {
     let date = calendar_date(bytes.get(..10)?)?;
     let Some(rest) = bytes.get(10..).filter(|rest| !rest.is_empty()) else {
@@ -162,7 +152,6 @@ fn number(bytes: &[u8]) -> Shape {
                     .or(exponent.strip_prefix(b"-"))
                     .unwrap_or(exponent);
                 let all_digits = !exponent.is_empty() && exponent.iter().all(u8::is_ascii_digit);
-                // `1e999` would become infinity.
                 let in_range = || float(bytes).is_some_and(f64::is_finite);
                 return if all_digits && in_range() {
                     Shape::Float

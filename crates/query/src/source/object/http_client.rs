@@ -1,7 +1,7 @@
 //! The plain HTTP client of [`HttpStore`](super::http_store::HttpStore).
 //!
-//! A client of hyper for near servers, without TLS, redirects or proxies. Each wait has a limit, so
-//! a silent server is an error, not a hang. The mixed pool polls its sockets and timers.
+//! For near servers, on hyper: no TLS, redirects or proxies. Each wait has a limit, so a silent
+//! server is an error, not a hang.
 
 use std::error::Error;
 use std::fmt;
@@ -19,7 +19,6 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as Sockets;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-/// A client that waits at most `silence` for each step.
 #[derive(Clone, Debug)]
 pub(super) struct PatientClient {
     client: Client<Sockets, Empty<Bytes>>,
@@ -27,7 +26,6 @@ pub(super) struct PatientClient {
 }
 
 impl PatientClient {
-    /// A client that connects on the first request.
     pub(super) fn new(silence: Duration) -> Self {
         let mut sockets = Sockets::new();
         sockets.set_connect_timeout(Some(silence));
@@ -38,11 +36,9 @@ impl PatientClient {
         }
     }
 
-    /// Sends a request and waits for its answer's head.
-    ///
     /// # Errors
     ///
-    /// A [`Failure`] when there is no connection, it breaks, or the server is silent too long.
+    /// When there is no connection, it breaks, or the server is silent too long.
     pub(super) async fn send(
         &self,
         request: Request<Empty<Bytes>>,
@@ -66,15 +62,13 @@ impl PatientClient {
     }
 }
 
-/// A timer of the polling runtime.
 pub(super) fn sleep(duration: Duration) -> Pin<Box<dyn Sleep>> {
     TokioTimer::new().sleep(duration)
 }
 
-/// A body that waits at most `silence` for its next part.
+/// Waits at most `silence` for its next part.
 pub(super) struct PatientBody {
     body: Incoming,
-    /// Set while waiting for a part.
     sleep: Option<Pin<Box<dyn Sleep>>>,
     silence: Duration,
 }
@@ -108,7 +102,6 @@ impl Body for PatientBody {
     }
 }
 
-/// Why an answer is missing or incomplete.
 #[derive(Debug)]
 pub(super) struct Failure {
     may_pass: bool,
@@ -158,7 +151,6 @@ impl Error for Failure {
     }
 }
 
-/// The server sent nothing for this time.
 #[derive(Debug)]
 struct Silence(Duration);
 

@@ -8,9 +8,7 @@
 //!                                                  server's tag says that it is still the same object
 //! ```
 //!
-//! The HTTP store of `object_store` brings TLS and a C library. This one has GET and HEAD, ranges
-//! and conditions; writing and listing return
-//! [`NotImplemented`](object_store::Error::NotImplemented).
+//! The HTTP store of `object_store` brings TLS and a C library. This one cannot write or list.
 
 mod answer;
 mod failure;
@@ -41,7 +39,6 @@ use self::retries::Retries;
 use super::http_client::{Failure, PatientBody, PatientClient, sleep};
 use super::patience::Patience;
 
-/// The objects of one server.
 #[derive(Clone, Debug)]
 pub(super) struct HttpStore {
     /// Locations are paths below this URL.
@@ -51,7 +48,6 @@ pub(super) struct HttpStore {
 }
 
 impl HttpStore {
-    /// The server at `base`, which may have a path.
     pub(super) fn new(base: Url, patience: Patience) -> Self {
         Self {
             base,
@@ -169,7 +165,7 @@ impl HttpStore {
     }
 }
 
-/// The rest of an answer's body; a new request continues it after a broken connection.
+/// A new request continues it after a broken connection.
 struct Payload {
     store: HttpStore,
     location: Location,
@@ -178,7 +174,6 @@ struct Payload {
     retries: Retries,
     body: PatientBody,
     tag: Option<String>,
-    /// Bytes that have not arrived.
     rest: Range<u64>,
 }
 

@@ -13,8 +13,7 @@ use bytes::Bytes;
 use bytes::buf::{Buf, Reader};
 use columnar::Fetched;
 
-/// Ascending, disjoint ranges of the columns `projection` in a row group, or in `rows` of it.
-/// Ranges beyond `len` bytes mean a damaged file.
+/// The ranges are ascending and disjoint. Ranges beyond `len` bytes mean a damaged file.
 pub(super) fn ranges(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
@@ -52,7 +51,7 @@ pub(super) fn ranges(
     Ok(merged(ranges))
 }
 
-/// Returns the dictionary, and the pages with some of `rows`.
+/// The dictionary, and the pages with some of `rows`.
 fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Vec<Range<u64>>, String> {
     let damaged = |_| "the file is damaged: its page index has negative numbers".to_owned();
     let mut ranges = Vec::with_capacity(2);
@@ -75,7 +74,6 @@ fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Ve
     Ok(ranges)
 }
 
-/// Sorts the ranges and joins those that touch.
 fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -88,14 +86,12 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// Total length of the ranges.
 pub(super) fn bytes_of(ranges: &[Range<u64>]) -> usize {
     let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Bytes that decoding `rows` rows of a column allocates; an upper estimate if the footer has no
-/// sizes.
+/// Bytes that decoding allocates; an upper estimate if the footer has no sizes.
 pub(super) fn bytes_to_read(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
@@ -133,7 +129,6 @@ pub(super) fn bytes_to_read(
     bytes
 }
 
-/// Fetched bytes of a file, for the decoder, without a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
     file_bytes: u64,

@@ -1,14 +1,13 @@
 //! Turns panics of the Parquet reader on damaged bytes into errors.
 //!
-//! Workers and executor never see such a panic. Rust's panic hook still prints a message; a
-//! program's own hook can ask [`is_reading_damaged`] to avoid that.
+//! Rust's panic hook still prints a message, unless a program's own hook asks
+//! [`is_reading_damaged`].
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// Nested calls of [`guarded`] on this thread.
     static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -28,8 +27,6 @@ pub fn is_reading_damaged() -> bool {
     GUARDS.get() > 0
 }
 
-/// Runs the reader and returns its panic as an error.
-///
 /// The reader's half-done state is dropped with the error and never used.
 pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let _guard = Guard::new();

@@ -16,13 +16,13 @@ use crate::source::byte_source::ByteSource;
 use crate::source::opening::OpeningReads;
 
 const MARK: &[u8; 4] = b"PAR1";
-/// Bytes of the footer's length and the mark.
+/// The footer's length and the mark.
 const TAIL_BYTES: u64 = 8;
-/// Bytes of the first read, at the file's end; most files need no second.
+/// Most files need no second read.
 const FIRST_READ_BYTES: u64 = 64 << 10;
 const PAGE_HEADER_BYTES_MIN: u64 = 8;
 
-/// Reads the footer and any page index; strings become `Utf8View`.
+/// Strings become `Utf8View`.
 pub(super) fn load<R: OpeningReads>(
     source: &dyn ByteSource,
     reads: &R,
@@ -124,7 +124,7 @@ fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
     ends.max()
 }
 
-/// Rejects an impossible row count, since it sizes memory before the first value is read.
+/// An impossible count would size memory before the first value is read.
 fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
     for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
         let claims = format!(
@@ -133,7 +133,7 @@ fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
         );
         let rows = u64::try_from(group.num_rows()).map_err(|_| claims.clone())?;
         for column in group.columns() {
-            // Each column has a value per row; NULLs and empty lists count.
+            // NULLs and empty lists count.
             let values = u64::try_from(column.num_values()).unwrap_or(0);
             let (_, bytes) = column.byte_range();
             // A page's value count has 31 bits.

@@ -1,6 +1,4 @@
 //! Turns generated rows into columns, only those that are read.
-//!
-//! Each TPC-H table has a list of names, types, and how a row gives a value.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +9,7 @@ use tpchgen::dates::TPCHDate;
 use tpchgen::decimal::TPCHDecimal;
 use tpchgen::generators::{Customer, LineItem, Order};
 
-/// A generated column, never with NULLs.
+/// A column without NULLs.
 #[derive(Debug)]
 pub(super) struct Column {
     name: &'static str,
@@ -90,10 +88,8 @@ pub(super) const CUSTOMER: &[Column] = &[
     column("c_comment", Kind::Text),
 ];
 
-/// A projection's columns while they grow.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// Column number and values so far.
     builders: Vec<(usize, Builder)>,
 }
 

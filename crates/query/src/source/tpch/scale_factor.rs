@@ -17,7 +17,7 @@ impl ScaleFactor {
     ///
     /// # Errors
     ///
-    /// `factor` is not a number or is outside [`MIN`](Self::MIN)`..=`[`MAX`](Self::MAX).
+    /// `factor` is outside [`MIN`](Self::MIN)`..=`[`MAX`](Self::MAX).
     pub fn new(factor: f64) -> Result<Self, ScaleFactorError> {
         if (Self::MIN..=Self::MAX).contains(&factor) {
             Ok(Self(factor))

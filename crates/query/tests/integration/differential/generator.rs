@@ -1,7 +1,6 @@
 //! Makes tables and queries from a seed.
 //!
-//! Floats are quarters and no quotient is summed, so no answer depends on rounding. NULL is a third
-//! of the cells, and some bounds are values.
+//! Floats are quarters and no quotient is summed, so no answer depends on rounding.
 
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use super::reference::{Table, date};
 use super::tiny_table::TinyTable;
 use crate::run::{Cell, Row};
 
-/// Columns of `BIGINT`, `INT`, `DECIMAL(10, 2)`, `DOUBLE`, two texts, `DATE`, `BOOLEAN`.
 pub(crate) const COLUMNS: [&str; 8] = ["i", "j", "d", "f", "s", "u", "day", "b"];
 
 const WORDS: [&str; 10] = ["", "a", "ab", "abc", "b", "ba%", "NULL", "x_y", "é", "zz top"];
@@ -106,7 +104,6 @@ impl Random {
     fn query(&mut self) -> String {
         let condition = match self.below(12) {
             0 => String::new(),
-            // Divides by a column that is sometimes zero, with and without a guard.
             1 => format!(" where {} and i / j > {}", self.leaf(), self.below(5)),
             2 => format!(" where j <> 0 and (i / j = {} or i % j = 1)", self.below(3)),
             _ => format!(" where {}", self.predicate(3)),
@@ -188,7 +185,7 @@ impl Random {
     }
 
     fn aggregate(&mut self) -> String {
-        match self.below(9) {
+        match self.below(10) {
             0 => "count(*)".to_owned(),
             1 => format!("count({})", self.pick(&COLUMNS)),
             2 | 3 => format!(
@@ -203,6 +200,7 @@ impl Random {
                 self.pick(&["f", "f + i", "f * 2", "-f", "j - f"])
             ),
             7 => format!("sum({}) + count(*)", self.exact(1)),
+            8 => format!("bool_and({})", self.predicate(1)),
             _ => format!("sum({})", self.pick(&["i", "j", "d"])),
         }
     }
@@ -226,7 +224,6 @@ impl Random {
         match self.below(5) {
             0 => format!("not ({})", self.predicate(depth - 1)),
             1 => format!("not {}", self.leaf()),
-            // Without parentheses, precedence decides.
             2 => format!("{} and {}", self.predicate(depth - 1), self.predicate(depth - 1)),
             3 => format!("{} or {}", self.predicate(depth - 1), self.predicate(depth - 1)),
             _ => format!(
@@ -271,7 +268,6 @@ impl Random {
         }
     }
 
-    /// Rounding is allowed.
     fn number(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(3) {
             return match self.chance(4) {
@@ -299,7 +295,6 @@ impl Random {
         }
     }
 
-    /// No rounding.
     fn exact(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(3) {
             return self.pick(&["i", "j", "d", "2", "0.5"]).to_owned();

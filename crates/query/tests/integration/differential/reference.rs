@@ -1,5 +1,4 @@
-//! Evaluates queries row by row over the parser's tree, in three-valued logic. It shares only the
-//! parser with the engine.
+//! Evaluates queries row by row over the parser's tree, which is all it shares with the engine.
 
 use std::cmp::Ordering;
 
@@ -21,13 +20,10 @@ pub(crate) struct Table {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DivisionByZero;
 
-/// A planted fault, which the comparison must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// `NOT NULL` is true.
     NotOfNullIsTrue,
-    /// `sum` of no value is 0.
     EmptySumIsZero,
 }
 
@@ -109,7 +105,6 @@ impl Reference<'_> {
         Ok(rows)
     }
 
-    /// `*` is every column.
     fn items(&self, select: &Select) -> Vec<(Expr, Option<String>)> {
         let mut items = Vec::new();
         for item in &select.projection {
@@ -130,7 +125,6 @@ impl Reference<'_> {
         items
     }
 
-    /// Evaluates conjuncts from left to right until one is not true.
     fn condition(&self, expr: &Expr, row: &Row) -> Outcome<bool> {
         if let Expr::BinaryOp {
             left,
@@ -325,6 +319,8 @@ impl Reference<'_> {
             "count" => Cell::Int(values.len() as i64),
             "min" => values.into_iter().min_by(compare).unwrap_or(Cell::Null),
             "max" => values.into_iter().max_by(compare).unwrap_or(Cell::Null),
+            "bool_and" if values.is_empty() => Cell::Null,
+            "bool_and" => Cell::Bool(!values.contains(&Cell::Bool(false))),
             "sum" => match sum(&values) {
                 Cell::Null if self.fault == Fault::EmptySumIsZero => Cell::Int(0),
                 sum => sum,
@@ -332,7 +328,6 @@ impl Reference<'_> {
             "avg" => match sum(&values) {
                 Cell::Null => Cell::Null,
                 Cell::Int(sum) => Cell::Float(sum as f64 / values.len() as f64),
-                // Both operands are exact, so only the quotient is rounded.
                 Cell::Decimal(sum, scale) => {
                     Cell::Float(sum as f64 / (values.len() as f64 * 10f64.powi(scale as i32)))
                 }
@@ -344,8 +339,7 @@ impl Reference<'_> {
     }
 }
 
-/// AND if `decides` is false, OR if it is true: a side equal to `decides` decides, otherwise NULL
-/// does.
+/// AND if `decides` is false, OR if it is true.
 fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
     let sides = [left, right];
     if sides.contains(&&Cell::Bool(decides)) {
@@ -470,7 +464,7 @@ fn constant(value: &Value) -> Cell {
     }
 }
 
-/// Days since 1970-01-01 of a date in January 2024, the only generated month.
+/// January 2024 is the only generated month.
 pub(crate) fn date(text: &str) -> Cell {
     let day = text.strip_prefix("2024-01-").expect("a date in January 2024");
     Cell::Date(19_722 + day.parse::<i32>().expect("a day"))
@@ -502,7 +496,6 @@ fn order_expressions(query: &Query) -> Vec<&Expr> {
     }
 }
 
-/// Finds an item by number or alias.
 fn position(expr: &Expr, items: &[(Expr, Option<String>)]) -> Option<usize> {
     match expr {
         Expr::Value(literal) => match constant(&literal.value) {

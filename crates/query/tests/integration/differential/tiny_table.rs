@@ -15,12 +15,10 @@ use crate::run::{Cell, Row};
 pub(crate) struct TinyTable {
     batch: RecordBatch,
     morsel_rows: usize,
-    /// Give bounds and NULL counts, as a file's row groups do.
     zone_maps: bool,
 }
 
 impl TinyTable {
-    /// The columns have the types of [`generator::COLUMNS`](super::generator::COLUMNS).
     pub(crate) fn new(columns: &[&'static str], rows: &[Row], morsel_rows: usize, zone_maps: bool) -> Self {
         let arrays = columns
             .iter()
@@ -34,7 +32,6 @@ impl TinyTable {
         }
     }
 
-    /// `batch` cut into morsels, without zone maps.
     pub(crate) fn of(batch: RecordBatch, morsel_rows: usize) -> Self {
         Self {
             batch,

@@ -16,8 +16,7 @@ use crate::folder::Folder;
 use crate::inputs::{open, read};
 use crate::run::Cell;
 
-/// Rows `start..start + rows`: `n` counts, `x` is NaN for multiples of 10, `s` is NULL for
-/// multiples of 3.
+/// `n` counts, `x` is NaN for multiples of 10, `s` is NULL for multiples of 3.
 fn batch(start: i64, rows: i64) -> RecordBatch {
     let numbers = start..start + rows;
     let n: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers.clone()));
@@ -104,7 +103,6 @@ fn a_long_row_group_with_a_page_index_is_cut_into_ranges() {
             .collect::<Vec<_>>(),
         [131_072, 131_072, 37_856]
     );
-    // A range takes its row group's bounds, but not its count of NULLs.
     assert_eq!(table.statistics(1, 2).nulls(), None);
     assert_eq!(table.statistics(1, 0).nulls(), Some(0));
     assert_eq!(
@@ -219,7 +217,7 @@ fn files_without_rows_or_columns_are_tables() {
     assert_eq!((types.len(), rows.len()), (0, 0));
 }
 
-/// The footer claims `rows` in each row group and `values` in each column.
+/// The footer claims `rows` and `values`.
 fn write_with_claims(path: &Path, rows: i64, values: i64) {
     let mut bytes = std::fs::read(path).unwrap();
     let metadata = ParquetMetaDataReader::new()
@@ -274,8 +272,7 @@ fn a_footer_that_claims_more_rows_than_there_can_be_is_refused_before_memory_is_
 fn a_footer_that_claims_as_many_rows_as_there_could_be_takes_memory_for_those_that_come() {
     let folder = Folder::new();
     let path = folder.path("t.parquet");
-    // A page can hold 2^31 NULLs in a few bytes. Values for so many rows exceed 47 bits of
-    // addresses.
+    // A page can hold 2^31 NULLs in a few bytes.
     let rows = 100_000_000_000_000;
     for indexed in [false, true] {
         let properties = WriterProperties::builder()

@@ -23,7 +23,6 @@ fn case_of(morsels: usize) -> Case {
         .expect("some are large")
 }
 
-/// Bytes of `morsels` of the largest morsels, with two columns read.
 fn bytes_of(table: &dyn TableSource, morsels: usize) -> usize {
     let rows = (0..table.morsels()).map(|morsel| table.rows(morsel)).max();
     morsels * rows.expect("there are some") * 2 * 8
@@ -53,7 +52,6 @@ fn as_many_requests_as_may_are_under_way_and_no_more() {
             state.now += 1;
             state.most = state.most.max(state.now);
             changed.notify_all();
-            // Waits until `least` fetches have met once.
             let waited = changed.wait_timeout_while(state, HANG, |state| state.most < least);
             let (mut state, timeout) = waited.expect("nobody panics with it");
             state.now -= 1;
@@ -110,7 +108,7 @@ fn what_is_under_way_stays_within_its_bytes() {
     }
 }
 
-/// Morsels from `hanging` on never arrive. The table reports requests and drops to `tell`.
+/// Morsels from `hanging` on never arrive.
 fn hanging(case: &Case, hanging: usize, tell: Sender<(Moment, usize)>) -> Arc<Stored> {
     let asked = tell.clone();
     let before = move |morsel| {
@@ -124,7 +122,6 @@ fn hanging(case: &Case, hanging: usize, tell: Sender<(Moment, usize)>) -> Arc<St
     Stored::awaited(case.source(), before, move |moment, morsel| {
         match (moment, morsel) {
             (Moment::Dropping, _) => {
-                // The test may have dropped its receiver.
                 let _heard = tell.send((moment, morsel));
                 Ok(())
             }
@@ -145,7 +142,6 @@ fn a_request_that_fails_among_several_ends_those_that_hang_behind_it() {
         Err(QueryError::Read(error)) => assert_eq!(error.to_string(), "cannot read stored: on purpose"),
         other => panic!("{other:?}"),
     }
-    // Only the query can drop the requests that hang.
     assert_released(&table, "after the failure");
     drop(table);
     let told: Vec<_> = told.iter().collect();

@@ -51,8 +51,8 @@ impl JobOracle {
         let Record { job, open_since, .. } = *self.find(key)?;
         let open_since = open_since.map(|since| since.step);
         self.look_at(hub, job, step, actor);
-        let settles = self.settles.get(actor).copied().flatten();
-        let Some((_, began)) = settles.filter(|(settled, _)| settled.seq == job.seq) else {
+        let reconciles = self.reconciles.get(actor).copied().flatten();
+        let Some((_, began)) = reconciles.filter(|(reconciled, _)| reconciled.seq == job.seq) else {
             return Err(board(
                 job,
                 "was taken off the board by an actor that does not reconcile it",
@@ -185,12 +185,12 @@ impl JobOracle {
             return Ok(());
         };
         self.picks_compared += 1;
-        let equal = |other: &Record| other.job.cost == job.cost && other.open_since.is_some();
+        let equal = |other: &Record| other.job.rank == job.rank && other.open_since.is_some();
         self.picks_tied += u64::from(self.jobs.iter().filter(|other| equal(other)).count() > 1);
         let among_old = hub.is_allowance_used_up(worker) && !hub.is_young(job);
         let better = self.jobs.iter().find(|other| {
             let heavier =
-                other.job.cost > job.cost || (other.job.cost == job.cost && other.job.seq < job.seq);
+                other.job.rank > job.rank || (other.job.rank == job.rank && other.job.seq < job.seq);
             let counts = !among_old || hub.share.borrow().was_old(worker, other.job);
             heavier && counts && !other.limited && other.is_open_since(began) && hub.is_claimable(other.job)
         });

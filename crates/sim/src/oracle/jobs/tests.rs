@@ -3,7 +3,7 @@
 use super::*;
 
 const JOB: JobHandle = JobHandle {
-    cost: 5,
+    rank: 5,
     seq: 3,
     index: 0,
 };

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use super::queries::Query;
 use crate::rows::{Rows, assert_same};
 
-/// Difference, absolute or as a fraction, within which two numbers agree: the kit rounds answers to
-/// two places, and their quotients earlier.
+/// Absolute or as a fraction: the kit rounds answers to two places, and their quotients earlier.
 const TOLERANCE: f64 = 0.01;
 const TOLERANCE_PART: f64 = 1e-6;
 
-/// Number of rows at which the kit cuts off its longest answers.
+/// The kit cuts off its longest answers there.
 const LIMIT: usize = 100;
 
 pub(crate) trait Published {
@@ -34,15 +33,14 @@ impl Published for AtTenth {
     }
 }
 
-/// The answers of the TPC's kit, at scale 1: files `qN.out` with a line of names, then a line per
-/// row.
+/// The TPC's kit, at scale 1: files `qN.out` with a line of names, then a line per row.
 #[derive(Debug)]
 pub(crate) struct AtOne {
     folder: PathBuf,
 }
 
 impl AtOne {
-    /// Reads the folder named by the variable `WINDLASS_TPCH_ANSWERS`.
+    /// From the folder named by the variable `WINDLASS_TPCH_ANSWERS`.
     pub(crate) fn from_environment() -> Self {
         let folder = env::var_os("WINDLASS_TPCH_ANSWERS").expect("WINDLASS_TPCH_ANSWERS names a folder");
         Self {

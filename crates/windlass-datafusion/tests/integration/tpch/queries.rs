@@ -57,7 +57,6 @@ impl Query {
         self.sql
     }
 
-    /// Returns the answer at scale 0.1, a line per row.
     pub(crate) fn published(self) -> Vec<String> {
         self.published.lines().map(words).collect()
     }

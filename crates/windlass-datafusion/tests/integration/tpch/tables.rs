@@ -21,13 +21,10 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// Number of rows of a batch, as in DataFusion.
 const BATCH_ROWS: usize = 8_192;
 
-/// Number of parts of a table in memory.
 const PARTITIONS: usize = 8;
 
-/// Number of rows of a row group; the larger tables have several.
 const ROW_GROUP_ROWS: usize = 65_536;
 
 #[derive(Debug)]

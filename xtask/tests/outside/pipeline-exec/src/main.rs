@@ -276,12 +276,12 @@ fn main() -> Outcome {
     assert!(error.to_string().contains("threads"), "{error}");
     let (heavy, light) = (
         JobHandle {
-            cost: 9,
+            rank: 9,
             seq: 2,
             index: 0,
         },
         JobHandle {
-            cost: 1,
+            rank: 1,
             seq: 1,
             index: 1,
         },

@@ -11,7 +11,6 @@ use object_store::{Error as StoreError, GetRange, ObjectMeta};
 
 use super::failure::{Result, generic};
 
-/// The head of a `get`'s answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) meta: ObjectMeta,
@@ -20,11 +19,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Reads the answer to a request for `asked`, or for the whole object.
-    ///
-    /// # Errors
-    ///
-    /// When the answer has other bytes than requested, or an unreadable head.
+    /// Checks that the body has what was `asked` for, or the whole object.
     pub(super) fn read(location: &Location, asked: Option<&GetRange>, head: &Parts) -> Result<Self> {
         let (size, range) = match asked {
             Some(asked) => part(location, asked, head)?,

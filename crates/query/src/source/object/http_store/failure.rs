@@ -2,7 +2,6 @@
 
 use object_store::Error as StoreError;
 
-/// The name of the store in errors.
 const STORE: &str = "HTTP";
 
 pub(super) type Result<T> = std::result::Result<T, StoreError>;

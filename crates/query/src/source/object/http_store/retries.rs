@@ -9,8 +9,6 @@ use crate::source::object::patience::Patience;
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// The retries of one `get`.
-///
 /// Pauses grow with decorrelated jitter: each lies between [`FIRST`] and twice the one before, so
 /// clients that failed together do not return together.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ impl Retries {
         }
     }
 
-    /// The pause before the next retry; `None` after the last.
+    /// `None` after the last retry.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         if self.made >= self.patience.retries || self.started.elapsed() > self.patience.retry_for {
             return None;

@@ -8,7 +8,7 @@ use crate::policy::guard::{self, quietly_drop};
 use crate::policy::{JobHandle, PipelineEvent};
 
 #[inline(always)]
-pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
+pub(super) fn is_logged(event: &PipelineEvent<'_>) -> bool {
     matches!(
         event,
         PipelineEvent::Submitted { .. }
@@ -21,7 +21,7 @@ pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
 
 impl Hub {
     #[cold]
-    pub(super) fn tell(&self, event: &PipelineEvent<'_>) {
+    pub(super) fn log(&self, event: &PipelineEvent<'_>) {
         match *event {
             PipelineEvent::Submitted { job } => self.with(job, |body| {
                 body.spans.in_job(|| debug!("job submitted"));
@@ -36,7 +36,7 @@ impl Hub {
             }),
             PipelineEvent::Failed { job, failure } => self.with(job, |body| {
                 // The thread that runs a slot is already in its stage's span.
-                let tell = || {
+                let log = || {
                     warn!(
                         stage = failure.stage,
                         slot = failure.slot,
@@ -47,9 +47,9 @@ impl Hub {
                     );
                 };
                 if failure.slot.is_some() {
-                    tell();
+                    log();
                 } else {
-                    body.spans.in_job(tell);
+                    body.spans.in_job(log);
                 }
             }),
             PipelineEvent::Ended {
@@ -75,10 +75,10 @@ impl Hub {
         }
     }
 
-    fn with(&self, job: JobHandle, tell: impl FnOnce(&NativeBody)) {
+    fn with(&self, job: JobHandle, act: impl FnOnce(&NativeBody)) {
         let body = find(self, job);
         if let Some(body) = &body {
-            tell(body);
+            act(body);
         }
         quietly_drop(body);
     }

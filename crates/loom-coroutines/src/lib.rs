@@ -44,6 +44,7 @@ pub struct Generator<'a, A, T> {
 #[derive(Debug)]
 pub struct Gn<A>(PhantomData<A>);
 
+#[expect(clippy::new_ret_no_self, reason = "loom calls it so")]
 impl Gn<Parameter> {
     /// A generator with a stack of 32 KiB.
     pub fn new(body: impl FnOnce() + 'static) -> Generator<'static, Parameter, ()> {

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use datafusion::sql::sqlparser::ast::Statement;
 use pgwire::api::portal::Format as Formats;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
@@ -236,11 +237,7 @@ impl Connection {
             self.out.empty_query();
         }
         for parsed in statements {
-            let tag = if matches!(parsed, datafusion::sql::sqlparser::ast::Statement::Query(_)) {
-                "SELECT"
-            } else {
-                "EXPLAIN"
-            };
+            let tag = tag_of(&parsed);
             let action = statement::action(parsed)?;
             let shared = Arc::clone(&session.shared);
             let cancelled = session.cancel_token();
@@ -497,6 +494,15 @@ impl From<SqlError> for Failed {
 impl From<Gone> for Failed {
     fn from(gone: Gone) -> Self {
         Self::Gone(gone)
+    }
+}
+
+/// What a client is told when all rows of a statement were sent.
+fn tag_of(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Query(_) => "SELECT",
+        Statement::Explain { .. } | Statement::ExplainTable { .. } => "EXPLAIN",
+        _ => "SHOW",
     }
 }
 

@@ -384,7 +384,12 @@ impl Session {
 
     pub(crate) async fn set(&mut self, name: &str, value: &str) -> Result<Reply, SqlError> {
         let changed = match self.settings.set(name, value)? {
-            Change::Reported(name, value) => vec![(name, value)],
+            Change::Reported(name, value) => {
+                if name == "TimeZone" {
+                    self.set_engine("datafusion.execution.time_zone", &value)?;
+                }
+                vec![(name, value)]
+            }
             Change::Silent => Vec::new(),
             Change::Engine => {
                 self.set_engine(name, value)?;

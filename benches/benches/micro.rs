@@ -23,7 +23,6 @@ fn state_word(c: &mut Criterion) {
     });
 }
 
-/// Jobs that wait.
 const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 
 /// Jobs whose costs are all over.
@@ -35,7 +34,7 @@ fn jobs(count: usize) -> impl Iterator<Item = JobHandle> {
     })
 }
 
-/// Jobs that come and go; many, so that the walked paths differ.
+/// Many, so that the walked paths differ.
 fn comers(waiting: usize) -> impl FnMut() -> JobHandle {
     let mut all = jobs(waiting + 4_096)
         .skip(waiting)

@@ -39,7 +39,6 @@ const PEERS: [(&str, &str); 3] = [
 ];
 const SCRIPT: &str = "group_by.py";
 
-/// The bench `groups`.
 pub(crate) struct Groups;
 
 /// A JSON line that a peer prints.

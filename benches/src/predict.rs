@@ -57,7 +57,6 @@ const KNOBS: &[Knob] = &[Knob::new(
     "numbers of workers of the curves, 1 to 1,024",
 )];
 
-/// The bench `predict`.
 pub(crate) struct Predict;
 
 impl Bench for Predict {
@@ -97,7 +96,6 @@ impl Bench for Predict {
     }
 }
 
-/// What the rounds found.
 #[derive(Default)]
 struct Measured {
     calibration: Calibration,
@@ -178,7 +176,6 @@ fn name_of(load: &Load, workers: usize) -> String {
     )
 }
 
-/// Puts the simulator's predictions beside the measured figures.
 fn add_predictions(report: &mut Report, rows: &[(Load, usize)], runs: &[Vec<f64>], costs: &Costs) {
     let heads = [
         "predicted, ms",
@@ -223,7 +220,6 @@ fn add_predictions(report: &mut Report, rows: &[(Load, usize)], runs: &[Vec<f64>
     report.note = mean_errors(&errors);
 }
 
-/// The rows of a mean.
 type Group = (&'static str, fn(&(Load, usize)) -> bool);
 
 fn mean_errors(errors: &[(&(Load, usize), f64)]) -> String {
@@ -248,7 +244,6 @@ fn mean_errors(errors: &[(&(Load, usize), f64)]) -> String {
     )
 }
 
-/// A load on some workers: its time and bounds.
 struct Point {
     workers: usize,
     profile: Profile,
@@ -311,7 +306,6 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Load average of the last minute, if the system gives it.
 fn load_average() -> String {
     let average = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     average

@@ -36,7 +36,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(command.args(rest), Limit::NONE)
 }
 
-/// Returns the command that runs the program with a planted bug and expects a rejected run.
 pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Command> {
     let copy = patched::copy_with(workspace, "recorded", bug)?;
     let mut command = command(workspace)?;
@@ -45,7 +44,6 @@ pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Comman
     Ok(command)
 }
 
-/// Returns the command that runs the program; its arguments come last.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
     workspace.program("recorded", "example", PROGRAM)
 }

@@ -35,7 +35,6 @@ pub(crate) fn asks_for_help(arguments: &[OsString]) -> bool {
     matches!(arguments, [only] if only == "--help" || only == "-h")
 }
 
-/// Outcome of a subcommand that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
@@ -80,7 +79,6 @@ pub(crate) fn flags<const N: usize>(arguments: Vec<OsString>, known: [&str; N]) 
     Ok(given)
 }
 
-/// Exit code of the program; prints its error.
 pub(crate) fn exit_code(outcome: anyhow::Result<Outcome>) -> ExitCode {
     match outcome {
         Ok(Outcome::Passed) => ExitCode::SUCCESS,

@@ -116,7 +116,6 @@ impl Queue for Channel {
     }
 }
 
-/// Takes once, and consumes the values.
 fn consume(queue: &impl Queue, own: &Worker<u64>) -> usize {
     let taken = queue.take(own);
     while let Some(value) = own.pop() {
@@ -129,7 +128,6 @@ fn per_push(time: Duration, pushes: u64) -> f64 {
     time.as_secs_f64() * 1e9 / pushes as f64
 }
 
-/// Bursts of pushes, emptied in between.
 fn alone(queue: &impl Queue) -> f64 {
     let own = Worker::new_fifo();
     let mut time = Duration::ZERO;
@@ -142,7 +140,6 @@ fn alone(queue: &impl Queue) -> f64 {
     per_push(time, PUSHES)
 }
 
-/// Producers beside a consumer.
 fn beside_a_consumer(queue: &impl Queue, producers: u64) -> f64 {
     let done = AtomicBool::new(false);
     let start = Barrier::new(producers as usize + 1);

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use arrow::datatypes::SchemaRef;
 use columnar::{ColumnStatistics, Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
 
-/// What reading took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Reading {
     /// Time during which anything was being read.

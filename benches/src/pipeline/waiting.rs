@@ -67,7 +67,6 @@ fn workload(waiting: usize) -> Workload {
     .family("waiting jobs", "jobs that wait", waiting as f64)
 }
 
-/// What waits.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Jobs without a stated cost.
@@ -173,7 +172,6 @@ impl<F: Fn(&StepCx<'_>) -> Result<(), StepError> + Send + Sync> Stage for Serve<
     }
 }
 
-/// In place of a worker's number.
 const NO_WORKER: usize = usize::MAX;
 const ALL_WORKERS: usize = usize::MAX - 1;
 
@@ -200,7 +198,6 @@ impl Default for Crew {
 }
 
 impl Crew {
-    /// Called in a slot: keeps its worker until that may continue.
     fn hold(&self, worker: usize) {
         self.held.fetch_add(1, Ordering::AcqRel);
         while ![worker, ALL_WORKERS].contains(&self.turn.load(Ordering::Acquire)) {
@@ -209,7 +206,6 @@ impl Crew {
         self.held.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Called in the slot of a job that has waited.
     fn serve(&self, worker: usize) {
         if self.turn.load(Ordering::Acquire) == ALL_WORKERS {
             return;

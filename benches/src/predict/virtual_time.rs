@@ -21,10 +21,6 @@ impl Works for SimCtx<'_, Task, ()> {
 }
 
 /// The time of `load` on `workers` workers, each with a core of its own.
-///
-/// # Panics
-///
-/// An oracle of the simulator finds a violation.
 pub(crate) fn predict(load: &Load, workers: usize, costs: &Costs, seed: u64) -> Profile {
     let simulation = Simulation::new(seed)
         .strategy(StrategyKind::Earliest)
@@ -68,7 +64,6 @@ fn spec(slots: Slots) -> JobSpec {
     JobSpec::new("simulated", JobId::new(0), vec![stage; slots.stages].into())
 }
 
-/// Takes virtual time only.
 struct IdleStage(usize);
 
 impl Stage for IdleStage {

@@ -8,7 +8,6 @@ use anyhow::{Context as _, ensure};
 
 use crate::process::{self, Limit, OverLimit};
 
-/// Schedules in which a bug must be found.
 const SCHEDULES: u64 = 20_000;
 
 /// Steps above which a run from seed 0 on has failed: the longest of 20,000 healthy ones has

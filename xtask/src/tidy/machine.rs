@@ -3,7 +3,6 @@
 use super::tree::{File, Tree};
 use super::violation::Violation;
 
-/// Folders at the root of a developer's disk.
 const ROOTS: &[&str] = &[
     "home",
     "root",

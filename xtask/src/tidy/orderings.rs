@@ -36,14 +36,12 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderingUse {
-    /// Path of its file, relative to the root.
     pub(crate) path: String,
     /// Line, from 1.
     pub(crate) line: usize,
     /// First byte in the file, from 0.
     pub(crate) at: usize,
     pub(crate) ordering: String,
-    /// The edges in its comment.
     pub(crate) edges: Vec<String>,
 }
 

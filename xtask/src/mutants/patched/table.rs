@@ -32,7 +32,6 @@ pub(super) fn write(workspace: &Workspace, patched: &Patched) -> anyhow::Result<
     page::rewrite(workspace, MARKS, |old| merged(old, rows, &all))
 }
 
-/// The old table with new rows, without those of removed patches.
 fn merged(old: &str, new: Vec<(String, String)>, all: &[String]) -> String {
     let kept = old.lines().filter_map(|line| {
         let name = line.strip_prefix("| `")?.split('`').next()?;

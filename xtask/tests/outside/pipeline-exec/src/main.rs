@@ -127,7 +127,6 @@ fn stages_in_parallel() -> Outcome {
     Ok(())
 }
 
-/// A failing and a panicking step fail their own jobs only, and by name.
 fn failures_stay_where_they_are() -> Outcome {
     let executor = PipelineExecutor::new(2)?;
     let done = Arc::new(AtomicUsize::new(0));
@@ -175,7 +174,6 @@ fn held() -> (Box<dyn PipelineStep>, mpsc::Receiver<()>, mpsc::Sender<()>) {
     (step, has_begun, let_go)
 }
 
-/// Admission is bounded, shutdown returns jobs, and every ticket fires.
 fn refused_and_handed_back() -> Outcome {
     let executor = PipelineExecutor::builder().threads(1).queue_capacity(2).build()?;
     let (first, has_begun, let_go) = held();
@@ -249,7 +247,6 @@ fn awaited() -> Outcome {
     Ok(())
 }
 
-/// Claims slots inline, without an executor.
 fn claimed_by_hand() -> Outcome {
     let job = Job::from_steps(
         "by hand",

@@ -50,6 +50,7 @@ pub(crate) enum Column {
     },
     /// CPU time of the process over elapsed time, in percent of a core.
     CpuPercent,
+    /// The outcome's figure of this index.
     Measured { head: &'static str, index: usize },
     /// Like `Measured`, where more is better.
     Gained { head: &'static str, index: usize },

@@ -1,7 +1,5 @@
 //! The cost of single operations: the executor's state word, and the job board's orders, a skip
 //! list of small keys beside a tree behind a lock.
-//!
-//! The benches `executor` and `pipeline` measure whole tasks and jobs.
 
 use std::collections::BTreeSet;
 use std::hint::black_box;

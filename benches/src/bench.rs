@@ -18,7 +18,6 @@ const ROUNDS_QUICK: usize = 3;
 pub(crate) trait Bench {
     fn about(&self) -> &'static About;
 
-    /// The peers with their versions, for the page.
     fn peers(&self, _options: &Options) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
@@ -28,7 +27,6 @@ pub(crate) trait Bench {
         Ok(Vec::new())
     }
 
-    /// Measures the selected workloads and shows each complete table.
     fn run(&self, options: &Options, show: &mut dyn FnMut(Report)) -> Result<()> {
         let wanted = |workload: &Workload| workload.name.contains(&options.filter);
         let all = self.workloads(options)?;
@@ -61,7 +59,6 @@ pub(crate) trait Bench {
 pub(crate) struct About {
     pub(crate) name: &'static str,
     pub(crate) question: &'static str,
-    /// Path of its page in the workspace.
     pub(crate) page: &'static str,
     /// Folder of its plots, beside the page; empty without plots.
     pub(crate) plots: &'static str,

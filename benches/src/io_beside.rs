@@ -30,13 +30,10 @@ use crate::options::Options;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Time between two due round trips.
 const PACE: Duration = Duration::from_millis(5);
 
-/// Bytes there and back.
 const BYTES: usize = 64;
 
-/// CPU tasks in flight.
 const IN_FLIGHT: usize = 8;
 
 /// Steps of a CPU task of about 10 ms.
@@ -49,7 +46,6 @@ const OURS: &str = "windlass pools";
 const OURS_NICE: &str = "windlass pools, nice 19";
 const RAYON: &str = "rayon, 2 threads, oneshot";
 
-/// Where CPU tasks run, and how async code awaits one.
 trait Place: Send + Sync + 'static {
     const IN_FLIGHT: usize = IN_FLIGHT;
 
@@ -76,7 +72,6 @@ impl Place for SameRuntime {
     }
 }
 
-/// The runtime's blocking threads, one a task.
 struct SpawnBlocking;
 
 impl Place for SpawnBlocking {

@@ -1,7 +1,6 @@
 //! The one plot module: lines for a family, percentile curves for many samples.
 //!
-//! A table of a few rows has no plot, which would only repeat it. Plots are SVG of lines and
-//! shapes, with a log axis where values spread.
+//! A table of a few rows has no plot, which would only repeat it.
 
 mod axis;
 mod lines;

@@ -29,7 +29,6 @@ pub(crate) trait Pool<T>: Sync {
     fn wait(&mut self, tasks: u64) -> u64;
 }
 
-/// A pool's work on a task: a function of the task, and of a way to spawn more, to a result.
 pub(crate) trait Work<T>: Fn(T, &mut dyn FnMut(T)) -> u64 + Clone + Send + Sync + 'static {}
 
 impl<T, W: Fn(T, &mut dyn FnMut(T)) -> u64 + Clone + Send + Sync + 'static> Work<T> for W {}

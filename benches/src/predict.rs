@@ -1,9 +1,6 @@
 //! Predicts makespans from the simulator's virtual time, and the error of that on the cores at
 //! hand.
 //!
-//! The costs of operations and the loads on threads are measured in turn; then the loads run in the
-//! simulator.
-//!
 //! ```text
 //!   rounds:  calibrate ─► loads on 1 and 2 threads, in turn ─┐
 //!                │                                           ├─► error of each prediction
@@ -104,8 +101,6 @@ struct Measured {
     runs: Vec<Vec<f64>>,
 }
 
-/// Calibrates and measures in turn. Returns the loads beside their predictions, and the costs used
-/// for these.
 fn errors(loads: &[Load], rounds: usize) -> Result<(Report, Costs)> {
     let cores = std::thread::available_parallelism()?.get();
     let threads = || THREADS.into_iter().filter(move |threads| *threads <= cores);

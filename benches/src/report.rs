@@ -26,7 +26,6 @@ pub(crate) struct Row {
     pub(crate) role: Role,
     pub(crate) rounds: usize,
     pub(crate) figures: Vec<Stats>,
-    /// Its samples of all rounds, sorted.
     pub(crate) samples: Vec<f64>,
     /// CPU time of the process over elapsed time, in all rounds: the number of busy cores. `None`
     /// for work in another process.

@@ -124,7 +124,6 @@ impl Slot {
         );
     }
 
-    /// Adds a result, and counts the task for [`Meter::wait`].
     #[inline]
     pub(crate) fn add_task(&self, result: u64) {
         self.add(result);
@@ -206,8 +205,6 @@ impl Meter {
 mod tests {
     use super::*;
 
-    /// Three threads that do one, two and three tasks a round; each calls `count` for a task and
-    /// `end` at its end.
     fn is_woken(count: fn(u64), end: fn(&Tally)) {
         let tally = Arc::new(Tally::default());
         let mut meter = Meter::new(Arc::clone(&tally));

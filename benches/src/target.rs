@@ -51,7 +51,6 @@ impl Of {
     };
 }
 
-/// All peers of the table.
 pub(crate) const ALL_PEERS: Of = Of::Best(&[]);
 
 impl Target {

@@ -26,7 +26,6 @@ const SETTLED_NS: u64 = 200 * MS;
 /// Heavy jobs cancelled in the run that measures cancels.
 const CANCELS: u32 = 20;
 
-/// Slots of the one job.
 const SLOTS: usize = 1_000;
 
 /// Least part of the possible speed-up.

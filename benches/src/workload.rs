@@ -31,7 +31,6 @@ pub(crate) struct Family {
     /// What the size counts.
     pub(crate) axis: &'static str,
     pub(crate) size: f64,
-    /// This one's name in the table.
     pub(crate) label: String,
     /// Columns of a table with a line for each member and a column for each row; if empty, a line
     /// for each row of each member.
@@ -160,7 +159,7 @@ impl Workload {
         self
     }
 
-    /// As a member of a family with a line for each row, and a plot of the first column.
+    /// A line for each row, and a plot of the first column.
     pub(crate) fn family(mut self, name: impl Into<String>, axis: &'static str, size: f64) -> Self {
         self.family = Some(Family {
             name: name.into(),
@@ -173,7 +172,7 @@ impl Workload {
         self
     }
 
-    /// As a member of a family whose table has a line for each member and a column for each row.
+    /// A line for each member, and a column for each row.
     pub(crate) fn pivot(
         mut self,
         name: impl Into<String>,

@@ -77,7 +77,6 @@ pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Repor
     Ok(report)
 }
 
-/// Builds and runs the README example of a member built apart, on that member and `engine` alone.
 /// The engine has the features of the member's own tests.
 pub(crate) fn check_apart(
     workspace: &Workspace,

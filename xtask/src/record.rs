@@ -14,7 +14,6 @@ use crate::workspace::Workspace;
 
 const PROGRAM: &str = "recorded";
 
-/// The patch whose run must be rejected in CI.
 pub(crate) const COUNT_BUG: &str = "executor-core/private_not_covered";
 
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {

@@ -38,7 +38,6 @@ pub(crate) fn asks_for_help(arguments: &[OsString]) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
-    /// It found a problem, and has printed it.
     Failed,
     /// Exit code of the program that got the arguments.
     Exited(u8),
@@ -48,7 +47,6 @@ pub(crate) enum Outcome {
 pub(crate) struct Misuse(String);
 
 impl Misuse {
-    /// `problem` names the argument and its fault.
     pub(crate) fn new(problem: String) -> Misuse {
         Misuse(problem)
     }

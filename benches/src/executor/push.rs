@@ -18,13 +18,10 @@ use crate::contender::{Contender, Outcome};
 use crate::target::{ALL_PEERS, Target};
 use crate::workload::{Column, Workload};
 
-/// Values of a producer.
 const PUSHES: u64 = 400_000;
 /// Values between two emptyings of the queue.
 const BURST: u64 = 100;
-/// Values that are taken at once.
 const RUN: usize = 32;
-/// Spins of a consumer that found nothing.
 const PAUSE: u32 = 1_000;
 
 /// Nanoseconds a push, with `producers` threads in all, or alone.

@@ -15,7 +15,6 @@ use crate::pool::{Ours, rayon_pool, tokio_runtime};
 use crate::tally::{self, Meter, Tally};
 use crate::target::{Of, Target};
 
-/// A node of a tree, from which its children follow.
 pub(super) trait Recursion: Copy + Send + Sync + 'static {
     fn root() -> Self;
 
@@ -140,7 +139,6 @@ fn chili_pool() -> chili::ThreadPool {
     })
 }
 
-/// The sum of `leaf` over `from..to`, halved with rayon's `join`.
 pub(super) fn halved(from: u32, to: u32, leaf: &(impl Fn(u32) -> u64 + Sync)) -> u64 {
     match to - from {
         0 => 0,

@@ -147,7 +147,6 @@ fn runs(rows: usize) -> Vec<i64> {
     keys
 }
 
-/// Each number once.
 fn shuffled(rows: usize) -> Vec<i64> {
     let mut random = Random(3);
     let mut keys: Vec<i64> = (0..rows as i64).collect();

@@ -38,7 +38,6 @@ impl Watched {
         })
     }
 
-    /// Reading since the last call.
     pub(crate) fn take(&self) -> Reading {
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut clock.reading)

@@ -22,7 +22,6 @@ const TOUCHED: usize = 1_000;
 /// Time between two looks of a thread that waits outside the measured time.
 const PATIENCE: Duration = Duration::from_micros(50);
 
-/// How many wait.
 const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 
 pub(super) fn workloads(options: &Options) -> Vec<Workload> {
@@ -75,7 +74,6 @@ enum Kind {
     Costed,
 }
 
-/// An executor whose workers are held, with jobs that wait.
 struct Board {
     executor: PipelineExecutor,
     kind: Kind,

@@ -42,7 +42,6 @@ impl Ours {
     }
 }
 
-/// An executor whose scratch is a slot of the tally.
 pub(crate) struct Windlass<T> {
     executor: Executor<T>,
     meter: Meter,

@@ -98,7 +98,6 @@ impl Load {
         Self { name, what }
     }
 
-    /// Whether its tasks take a hundred nanoseconds or less.
     pub(crate) fn is_fine(&self) -> bool {
         self.name.starts_with("fine")
     }

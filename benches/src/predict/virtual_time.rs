@@ -21,6 +21,10 @@ impl Works for SimCtx<'_, Task, ()> {
 }
 
 /// The time of `load` on `workers` workers, each with a core of its own.
+///
+/// # Panics
+///
+/// An oracle of the simulator finds a violation.
 pub(crate) fn predict(load: &Load, workers: usize, costs: &Costs, seed: u64) -> Profile {
     let simulation = Simulation::new(seed)
         .strategy(StrategyKind::Earliest)

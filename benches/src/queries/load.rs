@@ -30,7 +30,6 @@ const WARM_UP: Duration = Duration::from_secs(1);
 pub(super) struct Load {
     pub(super) clients: usize,
     pub(super) pace: Duration,
-    /// Time in which short queries become due.
     pub(super) lasts: Duration,
 }
 
@@ -45,7 +44,6 @@ pub(super) struct Measured {
     unasked: usize,
     /// Heavy queries a second without the short one; absent without heavy clients.
     heavy_alone_per_s: Option<f64>,
-    /// Heavy queries a second beside the short one.
     heavy_beside_per_s: Option<f64>,
 }
 

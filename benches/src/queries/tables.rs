@@ -72,8 +72,6 @@ impl Tables {
         vec![self.lineitem.clone(), self.customer.clone()]
     }
 
-    /// For our engine, from the files that [`write_for_peers`](Self::write_for_peers) has written
-    /// into `folder`.
     pub(super) fn written(&self, folder: &Path, work: &Work) -> anyhow::Result<Vec<Arc<dyn TableSource>>> {
         let open = |table: &TpchTable| source::open(table.name(), file(table, folder), work);
         Ok(vec![open(&self.lineitem)?, open(&self.customer)?])

@@ -18,7 +18,6 @@ pub(crate) fn tables(reports: &[Report]) -> String {
         .collect()
 }
 
-/// Replaces the generated part of the page of `bench`, and all its plots.
 pub(crate) fn write(
     bench: &dyn Bench,
     options: &Options,

@@ -88,8 +88,7 @@ pub(crate) fn copy_with(workspace: &Workspace, name: &str, title: &str) -> anyho
     Ok(copy)
 }
 
-/// Builds the simulator with each patch that an oracle must notice and whose name contains one of
-/// `names`, and gives it to `ask`.
+/// Only for patches that an oracle must notice and whose names contain one of `names`.
 pub(super) fn each_simulator(
     workspace: &Workspace,
     names: &[String],

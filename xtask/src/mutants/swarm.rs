@@ -43,8 +43,7 @@ pub(super) fn first_failure(simulator: &Path, twice: bool) -> anyhow::Result<Fou
     }
 }
 
-/// Lines of all failing runs among `schedules` seeds from `base` on, with the oracle `silenced`
-/// silenced; each begins with the oracle that failed it. They stay in `file`.
+/// Each line begins with the oracle that failed the run. The lines stay in `file`.
 pub(super) fn failing_runs(
     simulator: &Path,
     seeds: (u64, u64),

@@ -16,7 +16,6 @@ const ROOTS: &[&str] = &[
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Keys of cargo's configuration that redirect packages.
 const REDIRECTIONS: &[&str] = &[
     "[source",
     "[registr",

@@ -10,7 +10,6 @@ use super::violation::Violation;
 
 const NAMES: &[&str] = &["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// Most lines from the end of an `Ordering:` comment to its use.
 const LINES_ABOVE: usize = 10;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {

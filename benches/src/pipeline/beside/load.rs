@@ -129,6 +129,10 @@ impl Shorts {
     }
 
     /// Waits until all have ended. Returns the time of each from its due moment, in milliseconds.
+    ///
+    /// # Panics
+    ///
+    /// When one does not end.
     pub(super) fn wait_ms(&self, begun: Instant, pace: Duration) -> Vec<f64> {
         let begun_ns = now_ns() - begun.elapsed().as_nanos() as u64;
         let until = Instant::now() + PATIENCE;

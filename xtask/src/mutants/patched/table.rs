@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 const MARKS: &str = "patches";
 
-/// Writes the rows into the document. Patches that did not run keep theirs while they exist.
+/// Patches that did not run keep their rows while they exist.
 pub(super) fn write(workspace: &Workspace, patched: &Patched) -> anyhow::Result<()> {
     let (date, commit) = (ask("date", &["-u", "+%Y-%m-%d"])?, commit()?);
     let all: Vec<String> = super::patches(workspace)?

@@ -140,7 +140,6 @@ fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A task that panics: its neighbours run or are returned.
 fn survive_a_panic() -> Result<(), Box<dyn Error>> {
     let executor = crawler(two_workers())?;
     executor.spawn_external_batch(vec![Task::File { bytes: 1 }; 20])?;

@@ -19,7 +19,6 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// Rows of one slot.
 const ROWS: u64 = 1_000;
 
-/// Sums the numbers below a bound, for the next stage.
 struct Sum {
     rows: u64,
     parts: Vec<OnceLock<u64>>,
@@ -98,7 +97,6 @@ impl PipelineStep for Named {
     }
 }
 
-/// Stages in order, on several threads; the result is the same for any number.
 fn stages_in_parallel() -> Outcome {
     for threads in [1, 2, 8] {
         let executor = PipelineExecutor::new(threads)?;

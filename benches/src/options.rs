@@ -12,6 +12,7 @@ use crate::bench::{About, Bench};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Knob {
+    /// Without dashes.
     pub(crate) name: &'static str,
     pub(crate) default: &'static str,
     pub(crate) about: &'static str,

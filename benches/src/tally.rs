@@ -23,7 +23,6 @@ thread_local! {
     static HERE: OnceCell<(Arc<Tally>, Arc<Slot>)> = const { OnceCell::new() };
 }
 
-/// In place of a count: no caller waits.
 const NO_CALLER: u64 = u64::MAX;
 
 #[derive(Debug)]

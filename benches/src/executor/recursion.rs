@@ -23,6 +23,7 @@ pub(super) trait Recursion: Copy + Send + Sync + 'static {
 
     fn serial(self) -> u64;
 
+    /// With rayon's `join`.
     fn joined(self) -> u64;
 
     fn chili(self, scope: &mut chili::Scope<'_>) -> u64;
@@ -139,6 +140,7 @@ fn chili_pool() -> chili::ThreadPool {
     })
 }
 
+/// With rayon's `join`.
 pub(super) fn halved(from: u32, to: u32, leaf: &(impl Fn(u32) -> u64 + Sync)) -> u64 {
     match to - from {
         0 => 0,

@@ -12,7 +12,6 @@ pub(crate) struct Reading {
     pub(crate) busy: Duration,
     /// Time of all morsels together, concurrent ones counted each.
     pub(crate) sum: Duration,
-    /// Morsels read at the same time, at most.
     pub(crate) at_once: usize,
 }
 

@@ -108,7 +108,7 @@ pub(super) fn workload(options: &Options) -> Workload {
     .targets([Target::at_most(AIM_MS, Of::Number(1.0)).column(1)])
 }
 
-/// The same for all rows.
+/// Time from one cancel to the next: the same for all rows.
 fn moment(number: u64) -> Duration {
     let by_chance = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     Duration::from_micros(RUNS_US + by_chance % RUNS_MORE_US)

@@ -180,7 +180,6 @@ struct Crew {
     turn: AtomicUsize,
     /// Slots until that worker is held again.
     left: AtomicUsize,
-    /// When each of those began.
     starts: Mutex<Vec<u64>>,
 }
 

@@ -42,7 +42,6 @@ impl Burner {
         }
     }
 
-    /// For loads with nothing to burn.
     pub(crate) fn idle() -> Self {
         Self {
             step_ns: 1.0,

@@ -43,7 +43,8 @@ pub(super) fn first_failure(simulator: &Path, twice: bool) -> anyhow::Result<Fou
     }
 }
 
-/// Each line begins with the oracle that failed the run. The lines stay in `file`.
+/// `seeds` are the first and their number. Each line begins with the oracle that failed the run;
+/// the lines stay in `file`.
 pub(super) fn failing_runs(
     simulator: &Path,
     seeds: (u64, u64),

@@ -20,14 +20,12 @@ const EXAMPLES: &[(&str, &str)] = &[("windlass-datafusion", "datafusion")];
 /// Smaller feature sets of these members, each linted alone.
 const DEPTHS: &[(&str, &[&str])] = &[("windlass-datafusion", &["hook", "plan"])];
 
-/// Arguments that name all members but [`APART`].
 pub(crate) fn all_others() -> impl Iterator<Item = &'static str> {
     let excluded = APART.iter().flat_map(|name| ["--exclude", name]);
     std::iter::once("--workspace").chain(excluded)
 }
 
-/// Lints a member with default features and all targets, and its library with each smaller feature
-/// set. Returns whether all pass.
+/// Default features and all targets, then the library with each smaller feature set.
 pub(crate) fn lint(member: &str, limit: Limit) -> anyhow::Result<bool> {
     let depths = DEPTHS.iter().filter(|(name, _)| *name == member);
     let depths = depths.flat_map(|(_, features)| *features);
@@ -49,7 +47,6 @@ pub(crate) fn tests(member: &str) -> Vec<OsString> {
         .to_vec()
 }
 
-/// Builds and runs the example in a member's README outside the workspace, if it has one.
 pub(crate) fn example(workspace: &Workspace, member: &'static str, limit: Limit) -> anyhow::Result<()> {
     match EXAMPLES.iter().find(|(name, _)| *name == member) {
         Some((_, engine)) => outside::check_apart(workspace, member, engine, limit),

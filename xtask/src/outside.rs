@@ -44,7 +44,6 @@ pub(crate) struct Report {
     failed: usize,
 }
 
-/// Builds and runs every program; a failure does not stop the next.
 pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let lock_path = workspace.root.join("Cargo.lock");
@@ -78,7 +77,6 @@ pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Repor
     Ok(report)
 }
 
-/// Builds and runs the README example of a member built apart, on that member and `engine` alone.
 /// The engine has the features of the member's own tests.
 pub(crate) fn check_apart(
     workspace: &Workspace,
@@ -110,7 +108,6 @@ pub(crate) fn check_apart(
     Ok(())
 }
 
-/// Adds the features of a member's tests to a dependency's line.
 fn with_features(line: &str, manifest: &str, name: &str) -> anyhow::Result<String> {
     let manifest: toml::Table = manifest.parse()?;
     let asked = manifest.get("dev-dependencies").and_then(|all| all.get(name));
@@ -122,7 +119,6 @@ fn with_features(line: &str, manifest: &str, name: &str) -> anyhow::Result<Strin
     Ok(format!("{}, features = {features:?} }}\n", table.trim_end()))
 }
 
-/// The tables of a manifest for the test profile, each after an empty line.
 fn profile(manifest: &str) -> String {
     let mut tables = String::new();
     let mut inside = false;
@@ -146,7 +142,7 @@ fn write(folder: &Path, manifest: &str, source: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a package with `lock` as its lock file. Returns cargo's lock file.
+/// Returns cargo's lock file.
 fn build_and_run(workspace: &Workspace, folder: &Path, lock: &str, limit: Limit) -> anyhow::Result<Lock> {
     fs::write(folder.join("Cargo.lock"), lock)?;
     let mut command = cargo();
@@ -178,7 +174,6 @@ impl Report {
     }
 }
 
-/// A package in [`FOLDER`].
 struct Package {
     name: String,
     folder: PathBuf,
@@ -203,7 +198,7 @@ fn packages(workspace: &Workspace) -> anyhow::Result<Vec<Package>> {
 }
 
 impl Package {
-    /// Runs it and checks its tree. Returns the tree's number of packages.
+    /// Returns the tree's number of packages.
     fn check(&self, workspace: &Workspace, lock: &str, limit: Limit) -> anyhow::Result<usize> {
         let tree = build_and_run(workspace, &self.folder, lock, limit)?;
         let never: Vec<&str> = self.never().collect();
@@ -211,7 +206,6 @@ impl Package {
         Ok(tree.len())
     }
 
-    /// Families of packages that its tree must not have.
     fn never(&self) -> impl Iterator<Item = &str> {
         let never = (self.manifest.get("package"))
             .and_then(|package| package.get("metadata")?.get("outside")?.get("never")?.as_array());
@@ -232,7 +226,6 @@ fn example(readme: &str) -> anyhow::Result<String> {
         .collect())
 }
 
-/// Keeps the package out of any workspace.
 fn head(library: &str) -> String {
     format!("[package]\nname = \"outside-{library}\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n")
 }

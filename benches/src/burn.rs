@@ -11,7 +11,7 @@ pub(crate) const STEPS_180_NS: u64 = 216;
 /// Steps that take about 1 ms. The tables show the measured time.
 pub(crate) const STEPS_1_MS: u64 = 1_050_000;
 
-/// Does `steps` steps from `seed`. Never inlined, so that all contenders run the same instructions.
+/// Never inlined, so that all contenders run the same instructions.
 #[inline(never)]
 pub(crate) fn burn(seed: u64, steps: u64) -> u64 {
     let mut state = seed | 1;

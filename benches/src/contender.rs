@@ -2,12 +2,9 @@
 
 use anyhow::Result;
 
-/// Who a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Windlass, with some settings.
     Ours,
-    /// Another library or engine that does the same.
     Peer,
     /// No pool at all: the work itself, or the cost of doing nothing.
     Baseline,
@@ -15,9 +12,7 @@ pub(crate) enum Role {
 
 /// A row. It has no threads until it is started.
 pub(crate) struct Contender {
-    /// Name in the table.
     pub(crate) name: String,
-    /// Whose row it is.
     pub(crate) role: Role,
     /// Rounds after which it stops: for peers whose round outlasts all others.
     pub(crate) rounds_max: usize,
@@ -28,7 +23,7 @@ pub(crate) struct Contender {
 pub(crate) type Run = Box<dyn FnMut() -> Result<Outcome>>;
 
 impl Contender {
-    /// A row started by `start`, which is not measured.
+    /// `start` is not measured.
     pub(crate) fn new<R, O>(name: impl Into<String>, role: Role, start: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut() -> O + 'static,
@@ -45,7 +40,6 @@ impl Contender {
         }
     }
 
-    /// A row of ours.
     pub(crate) fn ours<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut() -> O + 'static,
@@ -54,7 +48,6 @@ impl Contender {
         Self::new(name, Role::Ours, start)
     }
 
-    /// A peer's row.
     pub(crate) fn peer<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut() -> O + 'static,
@@ -77,13 +70,11 @@ impl Contender {
         Self::new("serial", Role::Baseline, move || answer.clone())
     }
 
-    /// Stops it after `rounds_max` rounds.
     pub(crate) fn slow(mut self, rounds_max: usize) -> Self {
         self.rounds_max = rounds_max;
         self
     }
 
-    /// Starts it.
     pub(crate) fn start(&self) -> Run {
         (self.start)()
     }
@@ -110,7 +101,6 @@ impl Outcome {
     }
 }
 
-/// What a run may return.
 pub(crate) trait IntoOutcome {
     fn into_outcome(self) -> Result<Outcome>;
 }

@@ -1,6 +1,4 @@
 //! Our query engine as a client uses it: text in, rows out, planned anew each time as the peers do.
-//!
-//! This module has all code of the benches that runs queries with the crate `query`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +10,6 @@ use query::{Catalog, PipelineBuilder, QueryPlanner, QueryResult, Session, Work};
 
 use crate::THREADS;
 
-/// An executor with tables.
 #[derive(Debug)]
 pub(crate) struct Engine {
     work: Work,
@@ -20,10 +17,8 @@ pub(crate) struct Engine {
     tables: Catalog,
 }
 
-/// The phases of a query, from the client's call to its answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Phases {
-    /// Parsing and planning.
     pub(crate) plan: Duration,
     /// From plan to submitted job.
     pub(crate) submit: Duration,
@@ -45,7 +40,6 @@ pub(crate) struct Answered {
 /// How far a query reads ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ahead {
-    /// Not at all: slots read by themselves.
     Off,
     /// One byte: a morsel, while the one before is computed.
     OneMorsel,
@@ -53,18 +47,15 @@ pub(crate) enum Ahead {
     Default(Option<usize>),
 }
 
-/// Pools on an executor with as many threads as every row gets.
 pub(crate) fn work() -> Result<Work> {
     Ok(Work::from(PipelineExecutor::new(THREADS)?))
 }
 
 impl Engine {
-    /// Over these tables, with an executor of its own.
     pub(crate) fn new(tables: impl IntoIterator<Item = Arc<dyn TableSource>>) -> Result<Self> {
         Self::on(work()?, tables)
     }
 
-    /// Over these tables.
     pub(crate) fn on(work: Work, tables: impl IntoIterator<Item = Arc<dyn TableSource>>) -> Result<Self> {
         let mut catalog = Catalog::new();
         for table in tables {
@@ -112,7 +103,6 @@ impl Engine {
         Ok(query.run()?.rows)
     }
 
-    /// Sum of the time that workers have spent in slots.
     pub(crate) fn busy(&self) -> Duration {
         let total = self.executor.snapshot().total();
         total.busy_main + total.busy_reserve + total.busy_lent

@@ -39,10 +39,8 @@ const PEERS: [(&str, &str); 3] = [
 ];
 const SCRIPT: &str = "group_by.py";
 
-/// The bench `groups`.
 pub(crate) struct Groups;
 
-/// A JSON line that a peer prints.
 #[derive(Debug, Deserialize)]
 struct Measured {
     times_ms: Vec<f64>,
@@ -141,7 +139,6 @@ fn measured(times_ms: Vec<f64>) -> Outcome {
     }
 }
 
-/// Key, sum and count of each group, in ascending order.
 fn answer(result: &QueryResult) -> Vec<[i64; 3]> {
     let mut rows = Vec::new();
     for batch in &result.batches {

@@ -20,7 +20,6 @@ use crate::workload::{Column, Workload};
 /// Time in which stopped threads that cannot be joined end.
 const QUIET: Duration = Duration::from_millis(2);
 
-/// One row's measurements.
 #[derive(Default)]
 struct Series {
     /// Values by column and round.
@@ -30,11 +29,6 @@ struct Series {
     cpu: Duration,
 }
 
-/// Runs all rows of `workload` for `rounds` rounds.
-///
-/// # Errors
-///
-/// A row fails, or gives another answer than the workload's.
 pub(crate) fn run(workload: Workload, rounds: usize) -> anyhow::Result<Report> {
     let rounds = rounds.min(workload.rounds_max);
     eprintln!("{}, {rounds} rounds", workload.name);

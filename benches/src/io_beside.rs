@@ -5,11 +5,9 @@
 //! one connection in order, so a late one delays those behind it, as for a client's heartbeats.
 //! Client and echo are async tasks of one tokio runtime with two threads, the same for all rows.
 //!
-//! The runtime's timer rounds up to milliseconds twice: to its wheel's next tick, and in the wait
-//! for events. That is most of the measured time, as the row *nowhere* shows. So each round trip is
-//! due at another place within the millisecond, and every round has all places. With a pace of
-//! whole milliseconds a round would have one place, and a row that begins late by luck would lead
-//! throughout.
+//! The runtime's timer rounds up to milliseconds twice, which is most of the measured time, as the
+//! row *nowhere* shows. So each round trip is due at another place within the millisecond. With one
+//! place a row that begins late by luck would lead throughout.
 
 use std::future::Future;
 use std::io;
@@ -32,13 +30,10 @@ use crate::options::Options;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Time between two due round trips.
 const PACE: Duration = Duration::from_millis(5);
 
-/// Bytes there and back.
 const BYTES: usize = 64;
 
-/// CPU tasks in flight.
 const IN_FLIGHT: usize = 8;
 
 /// Steps of a CPU task of about 10 ms.
@@ -51,16 +46,12 @@ const OURS: &str = "windlass pools";
 const OURS_NICE: &str = "windlass pools, nice 19";
 const RAYON: &str = "rayon, 2 threads, oneshot";
 
-/// Where CPU tasks run, and how async code awaits one.
 trait Place: Send + Sync + 'static {
-    /// Tasks in flight.
     const IN_FLIGHT: usize = IN_FLIGHT;
 
-    /// Runs a task and awaits its result.
     fn task(&self, seed: u64) -> impl Future<Output = u64> + Send;
 }
 
-/// No CPU work at all.
 struct Nowhere;
 
 impl Place for Nowhere {
@@ -71,7 +62,6 @@ impl Place for Nowhere {
     }
 }
 
-/// In the async tasks themselves.
 struct SameRuntime;
 
 impl Place for SameRuntime {
@@ -82,7 +72,6 @@ impl Place for SameRuntime {
     }
 }
 
-/// The runtime's blocking threads, one a task.
 struct SpawnBlocking;
 
 impl Place for SpawnBlocking {
@@ -92,7 +81,6 @@ impl Place for SpawnBlocking {
     }
 }
 
-/// On rayon's threads, with a channel back.
 struct Rayon(ThreadPool);
 
 impl Place for Rayon {
@@ -104,7 +92,6 @@ impl Place for Rayon {
     }
 }
 
-/// On ours.
 struct Ours(Pools);
 
 impl Place for Ours {
@@ -114,7 +101,6 @@ impl Place for Ours {
     }
 }
 
-/// The bench `io-beside`.
 pub(crate) struct IoBeside;
 
 impl Bench for IoBeside {

@@ -26,10 +26,8 @@ const OPERATIONS: usize = 200_000;
 const FIXED: usize = 16_384;
 const PARTITIONS: usize = 256;
 
-/// An operation on a list, by its number of values.
 type Operation = (&'static str, fn(usize) -> Workload);
 
-/// The bench `lists`.
 pub(crate) struct Lists;
 
 impl Bench for Lists {
@@ -96,7 +94,6 @@ fn row<D: 'static>(
     })
 }
 
-/// A list of `size` numbers.
 fn vec_of(size: usize) -> Vec<u64> {
     numbers(size).collect()
 }
@@ -172,7 +169,6 @@ fn random_access(size: usize) -> Workload {
     table(name, OPERATIONS, move || looked_up(size), rows)
 }
 
-/// The sum that random access finds, without a list.
 fn looked_up(size: usize) -> u64 {
     let found = places(size).into_iter().map(|place| scrambled(place as u64));
     found.fold(0, u64::wrapping_add)

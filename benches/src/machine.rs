@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use cpu_time::ProcessTime;
 
-/// The lock file of this program's build.
 const LOCK: &str = include_str!("../../Cargo.lock");
 
 /// The kernel counts in hundredths of a second, whatever its own clock.
@@ -16,7 +15,6 @@ pub(crate) fn date() -> String {
     Utc::now().format("%Y-%m-%d").to_string()
 }
 
-/// The processor's name, if the system gives it.
 pub(crate) fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let value = |key: &str| {
@@ -41,7 +39,6 @@ fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')
 }
 
-/// A period in which the machine is watched.
 #[derive(Debug)]
 pub(crate) struct Watch {
     busy: Option<Duration>,
@@ -66,7 +63,6 @@ impl Watch {
     }
 }
 
-/// Busy time of all cores together since the machine started.
 fn busy() -> Option<Duration> {
     busy_ticks(&std::fs::read_to_string("/proc/stat").ok()?).map(|ticks| TICK * ticks)
 }

@@ -10,14 +10,11 @@ use lexopt::{Arg, Error, ValueExt as _};
 
 use crate::bench::{About, Bench};
 
-/// An option of one bench, with a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Knob {
-    /// The option, without dashes.
+    /// Without dashes.
     pub(crate) name: &'static str,
-    /// Its value if nothing else is asked for.
     pub(crate) default: &'static str,
-    /// Its meaning, for the usage.
     pub(crate) about: &'static str,
 }
 
@@ -44,12 +41,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Finds the bench among `benches`, and reads its options.
-    ///
-    /// # Errors
-    ///
-    /// The bench or an option is unknown, a number is 0, or a page is to be written from a part of
-    /// its workloads.
+    /// Rejects unknown names, a number 0, and a page written from a part of its workloads.
     pub(crate) fn read(
         arguments: impl IntoIterator<Item = OsString>,
         benches: &[Box<dyn Bench>],
@@ -104,7 +96,6 @@ impl Options {
         if self.quick { quick } else { full }
     }
 
-    /// The workspace command, for the page.
     pub(crate) fn command(&self) -> String {
         format!("cargo xtask bench {} --write", self.asked)
     }
@@ -121,10 +112,6 @@ impl Options {
     }
 
     /// The comma-separated numbers of the knob `name`.
-    ///
-    /// # Errors
-    ///
-    /// Which text is no number, and why.
     pub(crate) fn numbers<N: FromStr<Err: Display>>(&self, name: &str) -> anyhow::Result<Vec<N>> {
         let text = self.text(name);
         let numbers: Result<Vec<N>, _> = text.split(',').map(str::parse).collect();
@@ -132,10 +119,6 @@ impl Options {
     }
 
     /// The number of the knob `name`, which is more than 0.
-    ///
-    /// # Errors
-    ///
-    /// It is no such number.
     pub(crate) fn number<N: FromStr<Err: Display> + PartialOrd + Default>(
         &self,
         name: &str,
@@ -147,7 +130,6 @@ impl Options {
     }
 }
 
-/// How the program is used.
 pub(crate) fn usage(benches: &[Box<dyn Bench>]) -> String {
     let mut text = "usage: benches BENCH [FILTER] [OPTIONS]
 

@@ -62,7 +62,6 @@ const KNOBS: &[Knob] = &[
     Knob::new("at-once", "1,4,8,16", "requests at a time, besides the default"),
 ];
 
-/// The bench `overlap`.
 pub(crate) struct Overlap;
 
 impl Bench for Overlap {
@@ -121,7 +120,6 @@ impl Bench for Overlap {
     }
 }
 
-/// The table as generated, and as a file; the pools that read and compute.
 struct File {
     generated: Arc<dyn TableSource>,
     work: Work,
@@ -156,7 +154,6 @@ impl File {
     }
 }
 
-/// The table's place, and the ways to read it.
 struct Place {
     name: String,
     table: Arc<Watched>,

@@ -1,14 +1,5 @@
 //! Measures of the pipeline executor: jobs of slots, many small jobs, and short jobs beside heavy
 //! ones.
-//!
-//! | module | question |
-//! |---|---|
-//! | [`speed_up`] | gain of a second worker, and cost of a slot |
-//! | [`empty_jobs`] | cost of an empty job |
-//! | [`waiting`] | cost of submitting, serving and cancelling beside many waiting jobs |
-//! | [`split`] | cost of two roles where one would do |
-//! | [`beside`] | time of short jobs beside heavy ones |
-//! | [`cancel`] | time until a cancelled job has stopped |
 
 mod beside;
 mod burning;
@@ -27,7 +18,6 @@ use crate::machine;
 use crate::options::Options;
 use crate::workload::Workload;
 
-/// The bench `pipeline`.
 pub(crate) struct Pipeline;
 
 impl Bench for Pipeline {
@@ -57,12 +47,10 @@ impl Bench for Pipeline {
     }
 }
 
-/// Ours, with as many threads as all contenders get.
 fn builder() -> PipelineExecutorBuilder {
     PipelineExecutor::builder().threads(THREADS)
 }
 
-/// Ours, started.
 fn windlass() -> PipelineExecutor {
     started(builder())
 }
@@ -71,7 +59,6 @@ fn started(builder: PipelineExecutorBuilder) -> PipelineExecutor {
     builder.build().expect("the executor starts")
 }
 
-/// A pool of rayon's.
 fn rayon_of(threads: usize) -> ThreadPool {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.expect("rayon starts")

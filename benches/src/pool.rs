@@ -16,9 +16,7 @@ pub(crate) use self::windlass::{Ours, Windlass};
 
 use crate::contender::{Contender, IntoOutcome, Role};
 
-/// Threads that run the given tasks.
 pub(crate) trait Pool<T>: Sync {
-    /// Hands over a task from outside.
     fn spawn(&self, task: T);
 
     /// Hands over many tasks, at once if the pool can.
@@ -31,17 +29,13 @@ pub(crate) trait Pool<T>: Sync {
     fn wait(&mut self, tasks: u64) -> u64;
 }
 
-/// A pool's work on a task: a function of the task, and of a way to spawn more, to a result.
 pub(crate) trait Work<T>: Fn(T, &mut dyn FnMut(T)) -> u64 + Clone + Send + Sync + 'static {}
 
 impl<T, W: Fn(T, &mut dyn FnMut(T)) -> u64 + Clone + Send + Sync + 'static> Work<T> for W {}
 
 pub(crate) struct Start<T> {
-    /// Name in the table.
     pub(crate) name: String,
-    /// Whose it is.
     pub(crate) role: Role,
-    /// Starts the threads; dropping the pool stops them.
     pub(crate) start: Box<dyn Fn() -> Box<dyn Pool<T>>>,
 }
 
@@ -55,7 +49,6 @@ impl<T> Start<T> {
     }
 }
 
-/// Ours, with these settings, and all peers, doing `work`.
 pub(crate) fn all<T: Send + 'static>(ours: &[Ours], work: impl Work<T>) -> Vec<Start<T>> {
     let mut pools = Vec::new();
     for one in ours {
@@ -78,7 +71,6 @@ pub(crate) fn all<T: Send + 'static>(ours: &[Ours], work: impl Work<T>) -> Vec<S
     pools
 }
 
-/// The rows of all these pools; each does `run`.
 pub(crate) fn rows<T: Send + 'static, O: IntoOutcome + 'static>(
     ours: &[Ours],
     work: impl Work<T>,

@@ -1,9 +1,6 @@
 //! Predicts makespans from the simulator's virtual time, and the error of that on the cores at
 //! hand.
 //!
-//! The costs of operations and the loads on threads are measured in turn; then the loads run in the
-//! simulator.
-//!
 //! ```text
 //!   rounds:  calibrate ─► loads on 1 and 2 threads, in turn ─┐
 //!                │                                           ├─► error of each prediction
@@ -57,7 +54,6 @@ const KNOBS: &[Knob] = &[Knob::new(
     "numbers of workers of the curves, 1 to 1,024",
 )];
 
-/// The bench `predict`.
 pub(crate) struct Predict;
 
 impl Bench for Predict {
@@ -97,7 +93,6 @@ impl Bench for Predict {
     }
 }
 
-/// What the rounds found.
 #[derive(Default)]
 struct Measured {
     calibration: Calibration,
@@ -106,8 +101,6 @@ struct Measured {
     runs: Vec<Vec<f64>>,
 }
 
-/// Calibrates and measures in turn. Returns the loads beside their predictions, and the costs used
-/// for these.
 fn errors(loads: &[Load], rounds: usize) -> Result<(Report, Costs)> {
     let cores = std::thread::available_parallelism()?.get();
     let threads = || THREADS.into_iter().filter(move |threads| *threads <= cores);
@@ -178,7 +171,6 @@ fn name_of(load: &Load, workers: usize) -> String {
     )
 }
 
-/// Puts the simulator's predictions beside the measured figures.
 fn add_predictions(report: &mut Report, rows: &[(Load, usize)], runs: &[Vec<f64>], costs: &Costs) {
     let heads = [
         "predicted, ms",
@@ -223,7 +215,6 @@ fn add_predictions(report: &mut Report, rows: &[(Load, usize)], runs: &[Vec<f64>
     report.note = mean_errors(&errors);
 }
 
-/// The rows of a mean.
 type Group = (&'static str, fn(&(Load, usize)) -> bool);
 
 fn mean_errors(errors: &[(&(Load, usize), f64)]) -> String {
@@ -248,7 +239,6 @@ fn mean_errors(errors: &[(&(Load, usize), f64)]) -> String {
     )
 }
 
-/// A load on some workers: its time and bounds.
 struct Point {
     workers: usize,
     profile: Profile,
@@ -311,7 +301,6 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Load average of the last minute, if the system gives it.
 fn load_average() -> String {
     let average = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     average

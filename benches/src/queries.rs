@@ -28,9 +28,7 @@ use clients::Clients;
 use load::{Load, Measured};
 use tables::{Answers, Tables};
 
-/// Time between two short queries.
 const PACE: Duration = Duration::from_millis(50);
-/// Seconds in which short queries become due, in a first look.
 const SECONDS_QUICK: f64 = 2.0;
 const SCALE_QUICK: f64 = 0.05;
 
@@ -48,7 +46,6 @@ const PEERS: [(&str, &str); 4] = [
 ];
 const SCRIPT: &str = "short_beside_heavy.py";
 
-/// Columns, by their places.
 const P99: usize = 2;
 const KEPT: usize = 9;
 
@@ -67,7 +64,6 @@ const KNOBS: &[Knob] = &[
     ),
 ];
 
-/// The bench `queries`.
 pub(crate) struct Queries;
 
 impl Bench for Queries {
@@ -97,16 +93,13 @@ impl Bench for Queries {
     }
 }
 
-/// What all loads share.
 struct Setup {
     tables: Vec<Arc<dyn TableSource>>,
     answers: Answers,
     python: Python,
-    /// What peers are told.
     told: PathBuf,
     from_files: bool,
     seconds: f64,
-    /// Holds the files for peers.
     _folder: tempfile::TempDir,
 }
 

@@ -1,13 +1,10 @@
 //! Medians, spreads and percentiles of repeated measurements.
 
-/// The median of some values, and their spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stats {
     /// Of two in the middle the larger.
     pub(crate) median: f64,
-    /// The least.
     pub(crate) min: f64,
-    /// The greatest.
     pub(crate) max: f64,
 }
 

@@ -23,10 +23,8 @@ thread_local! {
     static HERE: OnceCell<(Arc<Tally>, Arc<Slot>)> = const { OnceCell::new() };
 }
 
-/// In place of a count: no caller waits.
 const NO_CALLER: u64 = u64::MAX;
 
-/// The results of one pool's threads.
 #[derive(Debug)]
 pub(crate) struct Tally {
     slots: Mutex<Vec<Arc<Slot>>>,
@@ -87,7 +85,6 @@ impl Tally {
         }
     }
 
-    /// Counts a task in the shared word, and wakes the waiting caller if it was the last.
     fn count(&self) {
         // As above; the addition is the fence.
         let done = self.shared.fetch_add(1, Ordering::SeqCst) + 1;
@@ -117,7 +114,6 @@ impl Tally {
 }
 
 impl Slot {
-    /// Adds a result.
     #[inline]
     pub(crate) fn add(&self, result: u64) {
         let Result { sum, .. } = &*self.result;
@@ -127,7 +123,6 @@ impl Slot {
         );
     }
 
-    /// Adds a result, and counts the task for [`Meter::wait`].
     #[inline]
     pub(crate) fn add_task(&self, result: u64) {
         self.add(result);
@@ -136,19 +131,16 @@ impl Slot {
     }
 }
 
-/// Adds a result to the current thread's slot.
 #[inline]
 pub(crate) fn add_here(result: u64) {
     with_slot(|_, slot| slot.add(result));
 }
 
-/// Adds a result to the current thread's slot, and counts the task there.
 #[inline]
 pub(crate) fn add_task_here(result: u64) {
     with_slot(|_, slot| slot.add_task(result));
 }
 
-/// Adds a result to the current thread's slot, and counts the task in the shared word.
 #[inline]
 pub(crate) fn add_and_count(result: u64) {
     with_slot(|tally, slot| {
@@ -165,7 +157,6 @@ fn with_slot(f: impl FnOnce(&Tally, &Slot)) {
     });
 }
 
-/// Reads a tally, round by round.
 #[derive(Debug)]
 pub(crate) struct Meter {
     tally: Arc<Tally>,
@@ -213,8 +204,6 @@ impl Meter {
 mod tests {
     use super::*;
 
-    /// Three threads that do one, two and three tasks a round; each calls `count` for a task and
-    /// `end` at its end.
     fn is_woken(count: fn(u64), end: fn(&Tally)) {
         let tally = Arc::new(Tally::default());
         let mut meter = Meter::new(Arc::clone(&tally));

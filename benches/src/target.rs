@@ -5,21 +5,15 @@ use crate::number::short;
 use crate::contender::Role;
 use crate::report::Row;
 
-/// A row of ours beside another figure of the same run.
 pub(crate) struct Target {
-    /// Name of our row.
     pub(crate) row: &'static str,
-    /// Index of the column.
     pub(crate) column: usize,
     pub(crate) aim: Aim,
-    /// The other figure.
     pub(crate) of: Of,
 }
 
-/// The required relation of one figure to another.
 #[derive(Clone, Copy)]
 pub(crate) enum Aim {
-    /// At most this many times the other.
     AtMost(f64),
     /// At least this many times the other, where more is better.
     AtLeast(f64),
@@ -29,11 +23,9 @@ pub(crate) enum Aim {
     Told,
 }
 
-/// The figure beside a row.
 pub(crate) enum Of {
     /// The best peer of the table, or the best of those named.
     Best(&'static [&'static str]),
-    /// A certain row.
     Row(&'static str),
     /// A certain part of a row's figure, with a name of its own.
     Share {
@@ -47,7 +39,6 @@ pub(crate) enum Of {
         plus: f64,
         called: &'static str,
     },
-    /// A number.
     Number(f64),
 }
 
@@ -60,7 +51,6 @@ impl Of {
     };
 }
 
-/// All peers of the table.
 pub(crate) const ALL_PEERS: Of = Of::Best(&[]);
 
 impl Target {
@@ -69,17 +59,14 @@ impl Target {
         Self::new(Aim::AtMost(at_most), of)
     }
 
-    /// The same where more is better.
     pub(crate) fn at_least(at_least: f64, of: Of) -> Self {
         Self::new(Aim::AtLeast(at_least), of)
     }
 
-    /// A time that is to be at least this many times as short as the other.
     pub(crate) fn as_fast(times: f64, of: Of) -> Self {
         Self::new(Aim::AsFast(times), of)
     }
 
-    /// A ratio to report, without an aim.
     pub(crate) fn told(of: Of) -> Self {
         Self::new(Aim::Told, of)
     }
@@ -93,13 +80,11 @@ impl Target {
         }
     }
 
-    /// Another row of ours.
     pub(crate) fn row(mut self, row: &'static str) -> Self {
         self.row = row;
         self
     }
 
-    /// Another column.
     pub(crate) fn column(mut self, column: usize) -> Self {
         self.column = column;
         self
@@ -177,10 +162,8 @@ impl Target {
     }
 }
 
-/// Whether a target was met.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// The aim and the result.
     pub(crate) text: String,
     /// `None` without an aim.
     pub(crate) met: Option<bool>,

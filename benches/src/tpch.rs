@@ -32,10 +32,6 @@ pub(crate) const Q1: &str = "select l_returnflag, l_linestatus, sum(l_quantity) 
      l_returnflag, l_linestatus";
 
 /// The places of the columns with these names, ascending.
-///
-/// # Errors
-///
-/// A column is missing.
 pub(crate) fn indices(schema: &SchemaRef, columns: &[&str]) -> anyhow::Result<Vec<usize>> {
     let found: Result<Vec<usize>, _> = columns.iter().map(|name| schema.index_of(name)).collect();
     let mut found = found?;
@@ -44,10 +40,6 @@ pub(crate) fn indices(schema: &SchemaRef, columns: &[&str]) -> anyhow::Result<Ve
 }
 
 /// The named columns of a morsel, in that order.
-///
-/// # Errors
-///
-/// A column is missing.
 pub(crate) fn read(table: &TpchTable, morsel: usize, columns: &[&str]) -> anyhow::Result<Vec<ArrayRef>> {
     let schema = table.schema();
     let mut reader = table.open(morsel, &indices(&schema, columns)?)?;
@@ -57,11 +49,6 @@ pub(crate) fn read(table: &TpchTable, morsel: usize, columns: &[&str]) -> anyhow
     arrays.collect()
 }
 
-/// Writes the named columns of `table` to `path`.
-///
-/// # Errors
-///
-/// A column is missing, or the file cannot be written.
 pub(crate) fn write(
     table: &TpchTable,
     columns: &[&str],

@@ -26,7 +26,6 @@ const SETTLED_NS: u64 = 200 * MS;
 /// Heavy jobs cancelled in the run that measures cancels.
 const CANCELS: u32 = 20;
 
-/// Slots of the one job.
 const SLOTS: usize = 1_000;
 
 /// Least part of the possible speed-up.
@@ -37,7 +36,6 @@ const KNOBS: &[Knob] = &[
     Knob::new("heavies", "0,1,2,4,8,16", "numbers of heavy clients"),
 ];
 
-/// The bench `load`.
 pub(crate) struct VirtualLoad;
 
 impl Bench for VirtualLoad {
@@ -200,7 +198,6 @@ fn flood_figures(workers: usize) -> Result<Vec<f64>, Failure> {
 
 const SLOTS_OF_1_MS: &str = "slots of 1 ms";
 
-/// A job of a thousand equal slots on some workers, asleep when it comes.
 fn speed_up(workers: usize) -> Workload {
     let without_wakes = || Costs {
         unpark_ps: 0,

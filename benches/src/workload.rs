@@ -4,7 +4,6 @@ use crate::contender::{Contender, Outcome};
 use crate::target::Target;
 
 pub(crate) struct Workload {
-    /// Name, for the heading and the filter.
     pub(crate) name: String,
     /// The work in a sentence or two, for the caption.
     pub(crate) story: String,
@@ -12,15 +11,12 @@ pub(crate) struct Workload {
     pub(crate) units: u64,
     /// The table's figures of each row; the plot shows the first.
     pub(crate) columns: Vec<Column>,
-    /// Runs before the measured one.
     pub(crate) warm_ups: usize,
     /// Rounds at most, whatever the options say: for work that takes long and varies little.
     pub(crate) rounds_max: usize,
-    /// Computes the right answer.
     pub(crate) answer: Box<dyn Fn() -> u64>,
     /// The rows, ours first.
     pub(crate) rows: Vec<Contender>,
-    /// What is aimed at.
     pub(crate) targets: Vec<Target>,
     /// Whether the process's CPU time says nothing, because the work is in another process or in
     /// virtual time.
@@ -31,18 +27,14 @@ pub(crate) struct Workload {
 /// Workloads that differ in one size: their rows share a table, and a plot of lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    /// Name of all together.
     pub(crate) name: String,
     /// What the size counts.
     pub(crate) axis: &'static str,
-    /// This one's size.
     pub(crate) size: f64,
-    /// This one's name in the table.
     pub(crate) label: String,
     /// Columns of a table with a line for each member and a column for each row; if empty, a line
     /// for each row of each member.
     pub(crate) pivot: &'static [usize],
-    /// The column that is plotted, if any.
     pub(crate) plot: Option<usize>,
 }
 
@@ -59,9 +51,9 @@ pub(crate) enum Column {
     CpuPercent,
     /// The outcome's figure of this index.
     Measured { head: &'static str, index: usize },
-    /// The same, where more is better.
+    /// Like `Measured`, where more is better.
     Gained { head: &'static str, index: usize },
-    /// The same, where neither is better: without spread and ratio.
+    /// Like `Measured`, without spread and ratio: neither is better.
     Told { head: &'static str, index: usize },
     /// A percentile of the samples of all rounds together; 100 is the greatest. Its spread is that
     /// of the rounds.
@@ -93,12 +85,10 @@ impl Column {
         Self::Told { head, index }
     }
 
-    /// A percentile of the samples.
     pub(crate) const fn percentile(head: &'static str, percent: f64) -> Self {
         Self::Percentile { head, percent }
     }
 
-    /// Head of the column, with the unit.
     pub(crate) fn head(&self) -> &'static str {
         match self {
             Self::CpuPercent => "CPU, % of a core",
@@ -139,7 +129,6 @@ impl Workload {
         self
     }
 
-    /// Without a warm-up.
     pub(crate) fn cold(mut self) -> Self {
         self.warm_ups = 0;
         self
@@ -170,7 +159,7 @@ impl Workload {
         self
     }
 
-    /// As a member of a family with a line for each row, and a plot of the first column.
+    /// A line for each row, and a plot of the first column.
     pub(crate) fn family(mut self, name: impl Into<String>, axis: &'static str, size: f64) -> Self {
         self.family = Some(Family {
             name: name.into(),
@@ -183,7 +172,7 @@ impl Workload {
         self
     }
 
-    /// As a member of a family whose table has a line for each member and a column for each row.
+    /// A line for each member, and a column for each row.
     pub(crate) fn pivot(
         mut self,
         name: impl Into<String>,

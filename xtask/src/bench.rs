@@ -45,7 +45,6 @@ fn criterion(package: &str, targets: &[&str], arguments: &[OsString]) -> anyhow:
     process::pass_through(bench.arg("--").args(arguments), Limit::NONE)
 }
 
-/// The arguments, with the workspace after `--write`.
 fn passed_on(arguments: &[OsString], workspace: &std::ffi::OsStr) -> Vec<OsString> {
     let with_workspace = |argument: &OsString| {
         let workspace = (argument == WRITE).then(|| workspace.to_owned());

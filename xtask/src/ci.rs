@@ -41,7 +41,6 @@ const SMALL: &[&str] = &[
 
 const RUN: Duration = minutes(85);
 
-/// Limits of the tests, builds included.
 const TESTS: Duration = minutes(30);
 const SMALL_TESTS: Duration = minutes(10);
 
@@ -173,7 +172,7 @@ impl Ci {
         }
     }
 
-    /// Runs one step within its limit. An error fails the step, not the run.
+    /// An error fails the step, not the run.
     fn step(
         &mut self,
         name: &'static str,
@@ -221,7 +220,6 @@ impl Ci {
         self.tests.add(count);
     }
 
-    /// Prints the table and, last, the test runner's counts.
     fn finish(self) -> Outcome {
         println!();
         table::print(["step", "result", "seconds", "what ran"], &self.rows);
@@ -239,7 +237,6 @@ impl Ci {
     }
 }
 
-/// Fails early, with the remedy, if a part of the toolchain is missing.
 fn require(subcommand: &str, component: &str) -> anyhow::Result<()> {
     let quiet = cargo()
         .args([subcommand, "--version"])
@@ -271,7 +268,6 @@ fn clippy(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     })
 }
 
-/// The simulator's swarm; its main figures go into our table.
 fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     let mut report = SwarmReport::default();
     let status = process::run_reading(&mut sim::command(workspace)?, limit, |line| report.read(line))?;

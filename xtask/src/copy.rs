@@ -18,7 +18,6 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Makes the copy called `name`, or brings an existing one up to date.
     pub(crate) fn make(workspace: &Workspace, name: &str) -> anyhow::Result<Copy> {
         let folder = workspace.target.join(name);
         let copy = Copy {

@@ -44,7 +44,6 @@ struct Arguments {
     shrunk: bool,
 }
 
-/// Plants the patches whose names contain one of the arguments, or all.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let Arguments {
         names,
@@ -71,7 +70,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     Ok(if passed { Outcome::Passed } else { Outcome::Failed })
 }
 
-/// Whether `name` contains one of `names`, or `names` is empty.
 fn is_named(name: &str, names: &[String]) -> bool {
     names.is_empty() || names.iter().any(|part| name.contains(part))
 }

@@ -14,7 +14,6 @@ use crate::workspace::Workspace;
 
 const PROGRAM: &str = "recorded";
 
-/// The patch whose run must be rejected in CI.
 pub(crate) const COUNT_BUG: &str = "executor-core/private_not_covered";
 
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
@@ -36,7 +35,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(command.args(rest), Limit::NONE)
 }
 
-/// Returns the command that runs the program with a planted bug and expects a rejected run.
 pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Command> {
     let copy = patched::copy_with(workspace, "recorded", bug)?;
     let mut command = command(workspace)?;
@@ -45,7 +43,6 @@ pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Comman
     Ok(command)
 }
 
-/// Returns the command that runs the program; its arguments come last.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
     workspace.program("recorded", "example", PROGRAM)
 }

@@ -21,7 +21,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(&mut command, Limit::NONE)
 }
 
-/// Command that runs the runner; its arguments come last.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
     workspace.program("sim", "bin", RUNNER)
 }

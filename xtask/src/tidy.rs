@@ -90,7 +90,6 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
     })
 }
 
-/// The loom models that the memory model names for an edge.
 pub(crate) fn models_of_edge(workspace: &Workspace, edge: &str) -> anyhow::Result<Vec<String>> {
     Ok(edges::models_of(&Tree::load(&workspace.root)?, edge))
 }

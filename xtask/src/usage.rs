@@ -35,11 +35,9 @@ pub(crate) fn asks_for_help(arguments: &[OsString]) -> bool {
     matches!(arguments, [only] if only == "--help" || only == "-h")
 }
 
-/// Outcome of a subcommand that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
-    /// It found a problem, and has printed it.
     Failed,
     /// Exit code of the program that got the arguments.
     Exited(u8),
@@ -49,7 +47,6 @@ pub(crate) enum Outcome {
 pub(crate) struct Misuse(String);
 
 impl Misuse {
-    /// `problem` names the argument and its fault.
     pub(crate) fn new(problem: String) -> Misuse {
         Misuse(problem)
     }
@@ -80,7 +77,6 @@ pub(crate) fn flags<const N: usize>(arguments: Vec<OsString>, known: [&str; N]) 
     Ok(given)
 }
 
-/// Exit code of the program; prints its error.
 pub(crate) fn exit_code(outcome: anyhow::Result<Outcome>) -> ExitCode {
     match outcome {
         Ok(Outcome::Passed) => ExitCode::SUCCESS,

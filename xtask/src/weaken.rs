@@ -30,7 +30,6 @@ use crate::{loom, table};
 /// Preemptions of models of other edges.
 const ELSEWHERE: &str = "2";
 
-/// Weakens the orderings whose `path:line` contains the filter, in crates with models.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let filter = match arguments.as_slice() {
         [] => String::new(),
@@ -190,7 +189,6 @@ impl Trial {
         Ok(None)
     }
 
-    /// The models of the site's edges, and all others.
     fn models(
         &self,
         workspace: &Workspace,

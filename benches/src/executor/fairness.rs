@@ -31,7 +31,6 @@ const FEED: u64 = 0;
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// Tasks from outside that have started, and the delay of the last one.
     started: AtomicU64,
     delay_ns: AtomicU64,
 }

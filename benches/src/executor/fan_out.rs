@@ -26,8 +26,7 @@ use crate::workload::{Column, Workload};
 
 const SIZES: [u32; 6] = [8, 32, 128, 512, 2_048, 8_192];
 
-/// Tasks of a measured run, in as many fan-outs as that takes, so that a run is some milliseconds
-/// long.
+/// Tasks of a measured run, in as many fan-outs as that takes.
 const TASKS: u32 = 32_768;
 
 pub(super) fn workloads() -> Vec<Workload> {

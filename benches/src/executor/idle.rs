@@ -63,7 +63,6 @@ pub(super) fn workload(options: &Options) -> Workload {
     ])
 }
 
-/// Context switches so far of all threads but the `others`.
 fn of_workers(others: &BTreeMap<String, u64>) -> u64 {
     let all = switches().expect("the kernel counts");
     all.iter()

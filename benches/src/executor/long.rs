@@ -7,7 +7,6 @@ use crate::pool::{self, Ours};
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// A task: the children that it spawns first, and the length of its own computation.
 #[derive(Clone, Copy)]
 struct Task {
     seed: u32,
@@ -24,7 +23,6 @@ impl Task {
         }
     }
 
-    /// A task of `ms` milliseconds that first spawns `children` tasks of one.
     fn with_children(children: u32, ms: f64) -> Self {
         Self {
             children,
@@ -128,7 +126,6 @@ fn workload(name: &str, story: &str, tasks: Vec<Task>, aim: f64) -> Workload {
     )])
 }
 
-/// All tasks, including those that tasks spawn.
 fn with_children(tasks: &[Task]) -> Vec<Task> {
     let mut all = tasks.to_vec();
     for task in tasks {

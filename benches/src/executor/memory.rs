@@ -15,8 +15,7 @@ use crate::pool::{self, Ours, Start};
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// First argument of a process that measures one row and prints bytes and answer. For this
-/// program's own use.
+/// First argument of a process that measures one row, for this program's own use.
 const QUEUED: &str = "queued";
 
 /// A task of 16 bytes: its kind and a number.
@@ -33,7 +32,6 @@ static HELD: AtomicU64 = AtomicU64::new(0);
 static FILLED_BYTES: AtomicU64 = AtomicU64::new(0);
 static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
-/// Who fills the queue.
 #[derive(Clone, Copy)]
 enum From {
     Outside,
@@ -120,12 +118,7 @@ pub(crate) fn asked_for() -> Option<[String; 2]> {
     Some([arguments.next()?, arguments.next()?])
 }
 
-/// Measures the contender `outside:name` or `inside:name` in this process, and prints bytes per
-/// task and the answer.
-///
-/// # Errors
-///
-/// No contender has this name.
+/// Measures `outside:name` or `inside:name` here, and prints bytes per task and the answer.
 pub(crate) fn measure_here([tasks, contender]: &[String; 2]) -> anyhow::Result<()> {
     let tasks: u64 = tasks.parse()?;
     let unknown = || anyhow::anyhow!("there is no contender {contender:?}");
@@ -176,7 +169,6 @@ fn run([what, number]: Task, spawn: &mut dyn FnMut(Task)) -> u64 {
     0
 }
 
-/// Spawns the tasks, notes their memory, and opens the gate.
 fn fill(tasks: u64, mut spawn: impl FnMut(Task)) {
     let before = resident_bytes();
     (0..tasks).for_each(|n| spawn([NUMBER, n]));
@@ -186,7 +178,6 @@ fn fill(tasks: u64, mut spawn: impl FnMut(Task)) {
     opened.notify_all();
 }
 
-/// Resident memory of this process, by the kernel's count.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -18,13 +18,10 @@ use crate::contender::{Contender, Outcome};
 use crate::target::{ALL_PEERS, Target};
 use crate::workload::{Column, Workload};
 
-/// Values of a producer.
 const PUSHES: u64 = 400_000;
 /// Values between two emptyings of the queue.
 const BURST: u64 = 100;
-/// Values that are taken at once.
 const RUN: usize = 32;
-/// Spins of a consumer that found nothing.
 const PAUSE: u32 = 1_000;
 
 /// Nanoseconds a push, with `producers` threads in all, or alone.
@@ -116,7 +113,6 @@ impl Queue for Channel {
     }
 }
 
-/// Takes once, and consumes the values.
 fn consume(queue: &impl Queue, own: &Worker<u64>) -> usize {
     let taken = queue.take(own);
     while let Some(value) = own.pop() {
@@ -129,7 +125,6 @@ fn per_push(time: Duration, pushes: u64) -> f64 {
     time.as_secs_f64() * 1e9 / pushes as f64
 }
 
-/// Bursts of pushes, emptied in between.
 fn alone(queue: &impl Queue) -> f64 {
     let own = Worker::new_fifo();
     let mut time = Duration::ZERO;
@@ -142,7 +137,6 @@ fn alone(queue: &impl Queue) -> f64 {
     per_push(time, PUSHES)
 }
 
-/// Producers beside a consumer.
 fn beside_a_consumer(queue: &impl Queue, producers: u64) -> f64 {
     let done = AtomicBool::new(false);
     let start = Barrier::new(producers as usize + 1);

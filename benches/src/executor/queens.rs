@@ -40,7 +40,6 @@ impl Board {
         self.columns == ALL
     }
 
-    /// With a queen on this square of the next row.
     fn with(self, square: u32) -> Self {
         Self {
             columns: self.columns | square,
@@ -49,7 +48,6 @@ impl Board {
         }
     }
 
-    /// The free squares, and their number.
     fn squares(self) -> ([u32; QUEENS as usize], u32) {
         let (mut squares, mut count) = ([0; QUEENS as usize], 0);
         for (place, square) in squares.iter_mut().zip(Bits(self.free())) {
@@ -60,7 +58,6 @@ impl Board {
     }
 }
 
-/// The bits of a set, lowest first.
 struct Bits(u32);
 
 impl Iterator for Bits {

@@ -17,10 +17,8 @@ use serde::Serialize;
 /// Groups in an answer, about.
 const ANSWER_ROWS: usize = 100;
 
-/// The hot key.
 const HOT: i64 = 7;
 
-/// All that is measured.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub(crate) table: Arc<MemoryTable>,
@@ -28,7 +26,6 @@ pub(crate) struct Rows {
     batch: RecordBatch,
 }
 
-/// A query and its answer.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Query {
     pub(crate) name: &'static str,
@@ -150,7 +147,6 @@ fn runs(rows: usize) -> Vec<i64> {
     keys
 }
 
-/// Each number once.
 fn shuffled(rows: usize) -> Vec<i64> {
     let mut random = Random(3);
     let mut keys: Vec<i64> = (0..rows as i64).collect();

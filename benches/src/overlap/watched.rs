@@ -6,14 +6,12 @@ use std::time::{Duration, Instant};
 use arrow::datatypes::SchemaRef;
 use columnar::{ColumnStatistics, Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
 
-/// What reading took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Reading {
     /// Time during which anything was being read.
     pub(crate) busy: Duration,
     /// Time of all morsels together, concurrent ones counted each.
     pub(crate) sum: Duration,
-    /// Morsels read at the same time, at most.
     pub(crate) at_once: usize,
 }
 
@@ -39,7 +37,6 @@ impl Watched {
         })
     }
 
-    /// Reading since the last call.
     pub(crate) fn take(&self) -> Reading {
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut clock.reading)

@@ -1,10 +1,9 @@
 //! Short jobs at a pace, beside heavy ones for every worker: time of the short ones, and throughput
 //! of the heavy ones.
 //!
-//! The loop is open: each short job is due at a fixed moment, whether earlier ones have ended or
-//! not, and its time runs from then. A client that waited for one job before it sent the next would
-//! leave out the long times: it would ask less often while the system is slow (*coordinated
-//! omission*).
+//! The loop is open: each short job is due at a fixed moment, and its time runs from then. A client
+//! that waited for one job before the next would ask less often while the system is slow, and leave
+//! out the long times (*coordinated omission*).
 //!
 //! The client itself may wake late, because both cores belong to workers; every time here includes
 //! that, and a row of its own shows how much.
@@ -27,13 +26,11 @@ use crate::stats::percentile;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Two quanta, in milliseconds.
 const TWO_QUANTA_MS: f64 = 4.0;
 
 /// Time of heavy jobs before the first short one is due.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// What runs.
 #[derive(Clone, Copy)]
 struct Mix {
     /// Clients that run heavy jobs, one after the other.
@@ -46,7 +43,6 @@ struct Mix {
     window: Duration,
 }
 
-/// Who of it takes part.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Both,

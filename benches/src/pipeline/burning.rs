@@ -66,7 +66,6 @@ impl Stage for Burning {
     }
 }
 
-/// The result of a job of such a stage, computed here.
 pub(super) fn serial(slots: usize, steps: u64) -> u64 {
     (0..slots as u64)
         .map(|slot| burn(slot, steps))

@@ -24,7 +24,6 @@ use crate::workload::{Column, Workload};
 /// Slots of a heavy job: more than run before it is cancelled.
 const SLOTS: usize = 10_000;
 
-/// Two quanta, in milliseconds.
 const AIM_MS: f64 = 4.0;
 
 /// Least time that a job runs before it is cancelled, and the most added to it.
@@ -115,7 +114,6 @@ fn moment(number: u64) -> Duration {
     Duration::from_micros(RUNS_US + by_chance % RUNS_MORE_US)
 }
 
-/// The samples of each cancel.
 #[derive(Default)]
 struct Measured {
     fires_ms: Vec<f64>,

@@ -22,7 +22,6 @@ const TOUCHED: usize = 1_000;
 /// Time between two looks of a thread that waits outside the measured time.
 const PATIENCE: Duration = Duration::from_micros(50);
 
-/// How many wait.
 const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 
 pub(super) fn workloads(options: &Options) -> Vec<Workload> {
@@ -67,7 +66,6 @@ fn workload(waiting: usize) -> Workload {
     .family("waiting jobs", "jobs that wait", waiting as f64)
 }
 
-/// What waits.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Jobs without a stated cost.
@@ -76,7 +74,6 @@ enum Kind {
     Costed,
 }
 
-/// An executor whose workers are held, with jobs that wait.
 struct Board {
     executor: PipelineExecutor,
     kind: Kind,
@@ -173,7 +170,6 @@ impl<F: Fn(&StepCx<'_>) -> Result<(), StepError> + Send + Sync> Stage for Serve<
     }
 }
 
-/// In place of a worker's number.
 const NO_WORKER: usize = usize::MAX;
 const ALL_WORKERS: usize = usize::MAX - 1;
 
@@ -184,7 +180,6 @@ struct Crew {
     turn: AtomicUsize,
     /// Slots until that worker is held again.
     left: AtomicUsize,
-    /// When each of those began.
     starts: Mutex<Vec<u64>>,
 }
 
@@ -200,7 +195,6 @@ impl Default for Crew {
 }
 
 impl Crew {
-    /// Called in a slot: keeps its worker until that may continue.
     fn hold(&self, worker: usize) {
         self.held.fetch_add(1, Ordering::AcqRel);
         while ![worker, ALL_WORKERS].contains(&self.turn.load(Ordering::Acquire)) {
@@ -209,7 +203,6 @@ impl Crew {
         self.held.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Called in the slot of a job that has waited.
     fn serve(&self, worker: usize) {
         if self.turn.load(Ordering::Acquire) == ALL_WORKERS {
             return;

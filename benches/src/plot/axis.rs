@@ -8,7 +8,6 @@ use plotters::prelude::*;
 
 use crate::number::short;
 
-/// An axis for plain values, or for their logarithms if the largest is many times the smallest.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     log: bool,
@@ -33,7 +32,6 @@ impl Axis {
         Self { log, range }
     }
 
-    /// A logarithmic axis with these ends.
     pub(super) fn log(range: Range<f64>) -> Self {
         Self { log: true, range }
     }
@@ -49,7 +47,6 @@ impl Axis {
         part.clamp(0.0, 1.0)
     }
 
-    /// Its note for a caption.
     pub(super) fn note(&self) -> &'static str {
         if self.log { ", log axis" } else { "" }
     }

@@ -13,7 +13,6 @@ use crate::workload::Column;
 /// Ratio below which two points of a percentile curve are drawn as one.
 const CLOSE: f64 = 1.01;
 
-/// A line for each row over the sizes of a family: the figures of `column`.
 pub(super) fn family(reports: &[Report], column: usize) -> Drawn {
     let first = reports.first().ok_or("a family has members")?;
     let about = first.family.as_ref().ok_or("a family has a name")?;
@@ -99,21 +98,16 @@ pub(super) fn percentiles(report: &Report) -> Option<Drawn> {
 /// Pixels between two names at the ends of curves.
 const NAME_HEIGHT: i32 = 17;
 
-/// What a picture shows.
 struct Picture {
     title: String,
     x_axis: Axis,
     y_axis: Axis,
-    /// What the x axis counts.
     about: String,
     x_label: fn(&f64) -> String,
-    /// Whether points are drawn on the line.
     has_dots: bool,
-    /// The first one is drawn last, on top of the others.
     curves: Vec<Curve>,
 }
 
-/// A contender's.
 struct Curve {
     name: String,
     role: Role,

@@ -17,7 +17,6 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// The default settings, with the threads that all contenders get.
     pub(crate) const fn plain() -> Self {
         Self::with("windlass", |config| config)
     }
@@ -34,18 +33,15 @@ impl Ours {
         })
     }
 
-    /// With other settings.
     pub(crate) const fn with(name: &'static str, configure: fn(ExecutorConfig) -> ExecutorConfig) -> Self {
         Self { name, configure }
     }
 
-    /// The settings.
     pub(crate) fn config(&self) -> ExecutorConfig {
         (self.configure)(ExecutorConfig::new(THREADS))
     }
 }
 
-/// An executor whose scratch is a slot of the tally.
 pub(crate) struct Windlass<T> {
     executor: Executor<T>,
     meter: Meter,

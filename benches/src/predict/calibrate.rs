@@ -29,7 +29,6 @@ pub(crate) struct Calibration {
 }
 
 impl Calibration {
-    /// Measures everything once.
     pub(crate) fn round(&mut self) {
         words::measure(self);
         lines::measure(self);
@@ -38,7 +37,6 @@ impl Calibration {
         executors::measure(self);
     }
 
-    /// The costs that follow from the medians.
     pub(crate) fn costs(&self) -> Costs {
         let ps = |name| in_ps(self.ns(name));
         let beyond = |name, known| in_ps(self.ns(name) - self.ns(known));

@@ -6,7 +6,6 @@
 use std::fs;
 use std::time::Duration;
 
-/// Time that all threads of this process together have waited for a core, if the system gives it.
 pub(crate) fn waited_for_cores() -> Option<Duration> {
     let tasks = fs::read_dir("/proc/self/task").ok()?;
     let waited = tasks.flatten().map(|task| {

@@ -8,19 +8,15 @@ use executor_core::TaskCtx;
 
 use crate::burn::mix;
 
-/// A load: a graph of tasks, or a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// Its name in tables.
     pub(crate) name: &'static str,
     pub(crate) what: What,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// What this task grows into.
     Tasks(Task),
-    /// A job of the pipeline executor.
     Job(Slots),
 }
 
@@ -39,7 +35,6 @@ pub(crate) struct Lengths {
     most_ns: u32,
 }
 
-/// A task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task {
     /// A node of a complete binary tree, `depth` levels above the leaves.
@@ -54,7 +49,6 @@ pub(crate) enum Task {
     Leaf { ns: u32 },
 }
 
-/// The common settings of an unbalanced tree's nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bushy {
     /// Chance to have children, in parts of 2³².
@@ -73,14 +67,12 @@ impl Lengths {
         Self { least_ns, most_ns }
     }
 
-    /// The length of the task or slot with this hash.
     pub(crate) fn ns(self, hash: u64) -> u32 {
         let Self { least_ns, most_ns } = self;
         least_ns + (mix(hash) % u64::from(most_ns - least_ns + 1)) as u32
     }
 }
 
-/// An unbalanced tree whose nodes have `mean` children on average.
 const fn bushy(children: u32, mean: f64, lengths: Lengths) -> What {
     let chance = (mean / CHILDREN as f64 * 4_294_967_296.0) as u32;
     What::Tasks(Task::Root {
@@ -106,7 +98,6 @@ impl Load {
         Self { name, what }
     }
 
-    /// Whether its tasks take a hundred nanoseconds or less.
     pub(crate) fn is_fine(&self) -> bool {
         self.name.starts_with("fine")
     }
@@ -151,13 +142,10 @@ pub(crate) const EMPTY_TREE: Load = Load::new("empty tree", What::Tasks(Task::Tr
 /// Shows the time of an empty slot.
 pub(crate) const EMPTY_JOB: Load = Load::new("empty job", job(1, 50_000, Lengths::exactly(0)));
 
-/// A worker on which time passes.
 pub(crate) trait Works {
-    /// Takes `ns`.
     fn work(&mut self, ns: u32);
 }
 
-/// Runs a task: the runner for threads and simulator alike.
 #[inline]
 pub(crate) fn run<S, C: TaskCtx<Task, S> + Works>(task: Task, cx: &mut C) {
     cx.work(task.ns());

@@ -25,7 +25,6 @@ pub(crate) struct Burner {
 }
 
 impl Burner {
-    /// Measures the core's speed.
     pub(crate) fn measure() -> Self {
         let ns_of = |steps, calls: u32| {
             let start = Instant::now();
@@ -43,7 +42,6 @@ impl Burner {
         }
     }
 
-    /// For loads with nothing to burn.
     pub(crate) fn idle() -> Self {
         Self {
             step_ns: 1.0,
@@ -51,7 +49,6 @@ impl Burner {
         }
     }
 
-    /// What a step takes.
     pub(crate) fn step_ns(self) -> f64 {
         self.step_ns
     }
@@ -69,7 +66,6 @@ impl Burner {
 const FIXED: f64 = 1_048_576.0;
 const FIXED_BITS: u32 = 20;
 
-/// A worker's scratch.
 #[derive(Clone, Debug)]
 struct Burns {
     steps_a_ns: u64,
@@ -94,16 +90,13 @@ impl Works for WorkerCtx<Task, Burns> {
     }
 }
 
-/// What a run took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) elapsed: Duration,
-    /// Time that its threads together waited for cores, if known.
     pub(crate) waited: Option<Duration>,
 }
 
 impl Run {
-    /// Runs `run` by the clock.
     fn clocked(run: impl FnOnce()) -> Self {
         let before = waited_for_cores();
         let start = Instant::now();

@@ -68,7 +68,6 @@ fn spec(slots: Slots) -> JobSpec {
     JobSpec::new("simulated", JobId::new(0), vec![stage; slots.stages].into())
 }
 
-/// Takes virtual time only.
 struct IdleStage(usize);
 
 impl Stage for IdleStage {

@@ -7,9 +7,8 @@
 //! ```
 //!
 //! The loop is open: a query is due at its moment, whatever the one before took, and its latency
-//! counts from then. That includes a late wake of the client; its amount is reported apart, as the
-//! operating system's part. A client that falls behind by the load's whole length gives up, and
-//! reports its unasked queries.
+//! counts from then. The client's own late wake is part of it, and is reported apart. A client that
+//! falls behind by the load's whole length gives up, and reports its unasked queries.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -27,14 +26,10 @@ use crate::stats::percentile;
 /// Time of heavy queries before anything is measured.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// The settings of a load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    /// Clients with heavy queries.
     pub(super) clients: usize,
-    /// Time between two short queries.
     pub(super) pace: Duration,
-    /// Time in which short queries become due.
     pub(super) lasts: Duration,
 }
 
@@ -49,7 +44,6 @@ pub(super) struct Measured {
     unasked: usize,
     /// Heavy queries a second without the short one; absent without heavy clients.
     heavy_alone_per_s: Option<f64>,
-    /// Heavy queries a second beside the short one.
     heavy_beside_per_s: Option<f64>,
 }
 
@@ -76,7 +70,6 @@ impl Measured {
     }
 }
 
-/// The median and the 99th percentile of each phase of our short query.
 pub(super) fn where_time_went(phases: &[Phases]) -> String {
     type Phase = (&'static str, fn(&Phases) -> Duration);
     const PHASES: [Phase; 5] = [
@@ -103,18 +96,13 @@ struct Paced {
     unasked: usize,
 }
 
-/// A span of time.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: Instant,
     end: Instant,
 }
 
-/// Runs the load; also returns the phases of each short query.
-///
-/// # Errors
-///
-/// A query fails, or gives a wrong answer.
+/// Also returns the phases of each short query.
 pub(super) fn run(engine: &Clients, load: Load) -> anyhow::Result<(Measured, Vec<Phases>)> {
     let over = AtomicBool::new(false);
     let (spans, paced, queries) = thread::scope(|scope| {
@@ -171,7 +159,6 @@ pub(super) fn run(engine: &Clients, load: Load) -> anyhow::Result<(Measured, Vec
     Ok((measured, paced.phases))
 }
 
-/// Asks `query` at a pace; `query` returns the moment of its answer.
 fn paced(load: Load, mut query: impl FnMut() -> anyhow::Result<(Instant, Phases)>) -> anyhow::Result<Paced> {
     let mut seen = Paced::default();
     let start = Instant::now();

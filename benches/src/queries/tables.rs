@@ -30,19 +30,15 @@ const SHIPPED_UNTIL: i32 = 10_471;
 /// 5000 in hundredths.
 const BALANCE_ABOVE: i128 = 500_000;
 
-/// The tables, loaded.
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) lineitem: Arc<TpchTable>,
     pub(super) customer: Arc<TpchTable>,
 }
 
-/// What the two queries answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Answers {
-    /// The count of the short one.
     pub(super) short: i64,
-    /// The rows of the heavy one.
     pub(super) heavy: Vec<Group>,
 }
 
@@ -50,7 +46,6 @@ pub(super) struct Answers {
 /// text; averages of quantity, price and discount; the count.
 pub(super) type Group = ([String; 2], [String; 4], [f64; 3], i64);
 
-/// A peer's input, as a file.
 #[derive(Debug, Serialize)]
 struct Told<'a> {
     short: &'a str,
@@ -61,7 +56,6 @@ struct Told<'a> {
 }
 
 impl Tables {
-    /// Generates the columns that the queries read.
     pub(super) fn generate(scale: f64, work: &Work) -> anyhow::Result<Self> {
         let load = |kind, columns: &[&str]| -> anyhow::Result<Arc<TpchTable>> {
             let table = TpchTable::new(kind, ScaleFactor::new(scale)?);
@@ -74,19 +68,15 @@ impl Tables {
         })
     }
 
-    /// For our engine, as they are.
     pub(super) fn loaded(&self) -> Vec<Arc<dyn TableSource>> {
         vec![self.lineitem.clone(), self.customer.clone()]
     }
 
-    /// For our engine, from the files that [`write_for_peers`](Self::write_for_peers) has written
-    /// into `folder`.
     pub(super) fn written(&self, folder: &Path, work: &Work) -> anyhow::Result<Vec<Arc<dyn TableSource>>> {
         let open = |table: &TpchTable| source::open(table.name(), file(table, folder), work);
         Ok(vec![open(&self.lineitem)?, open(&self.customer)?])
     }
 
-    /// The answers, from a plain loop over the rows.
     pub(super) fn answers(&self) -> anyhow::Result<Answers> {
         let mut short = 0;
         for morsel in 0..self.customer.morsels() {

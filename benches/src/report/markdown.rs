@@ -113,7 +113,6 @@ fn table(reports: &[Report]) -> String {
     text
 }
 
-/// The columns beside a table's figures.
 struct Layout {
     spread: bool,
     peers: bool,
@@ -217,7 +216,6 @@ fn pivoted(reports: &[Report], columns: &[usize]) -> String {
     text
 }
 
-/// One figure with its spread, or several without.
 fn cell(report: &Report, row: &Row, columns: &[usize]) -> String {
     match columns {
         [column] if report.rounds > 1 => {

@@ -13,7 +13,6 @@ pub(crate) struct TestCount {
 }
 
 impl TestCount {
-    /// The count before any runner: nothing has failed.
     pub(crate) fn none() -> TestCount {
         TestCount {
             succeeded: true,
@@ -64,7 +63,6 @@ impl TestCount {
         }
     }
 
-    /// For the table, after the reason of a stop: the slow tests that had not ended.
     pub(crate) fn unended(&self) -> String {
         if self.slow.is_empty() {
             String::new()
@@ -82,7 +80,6 @@ impl TestCount {
         )
     }
 
-    /// In the test runner's words.
     pub(crate) fn closing_line(&self) -> String {
         let TestCount {
             passed,

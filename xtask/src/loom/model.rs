@@ -16,7 +16,6 @@ pub(crate) fn list(binary: &Path, limit: Limit) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
-/// A model's name without its modules.
 pub(crate) fn short(test: &str) -> &str {
     test.rsplit("::").next().unwrap_or(test)
 }

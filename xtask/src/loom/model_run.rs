@@ -4,7 +4,6 @@
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelRun {
     pub(crate) name: String,
-    /// Bound on preemptions, or `none`.
     pub(crate) bound: String,
     pub(crate) executions: u64,
     pub(crate) seconds: f64,

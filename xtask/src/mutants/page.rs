@@ -7,7 +7,6 @@ use crate::workspace::Workspace;
 
 const FILE: &str = "xtask/src/mutants/README.md";
 
-/// Replaces the table called `name` by what `new` makes of the old one.
 pub(super) fn rewrite(
     workspace: &Workspace,
     name: &str,

@@ -53,14 +53,12 @@ struct Row {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fate {
-    /// The test, oracle or model in its header that noticed.
     Killed(String),
     ByAnother(String),
     Survived(String),
     NotBuilt(String),
 }
 
-/// Plants the patches whose `crate/name` contains one of `names`, or all.
 pub(crate) fn run(workspace: &Workspace, names: &[String], write: bool) -> anyhow::Result<Patched> {
     let mut patches = patches(workspace)?;
     patches.retain(|patch| super::is_named(&patch.title(), names));
@@ -81,7 +79,6 @@ pub(crate) fn canaries(workspace: &Workspace, limit: Limit) -> anyhow::Result<Pa
     plant_all(workspace, &copy, &patches, limit)
 }
 
-/// Makes a copy of the tree called `name` with the patch called `title`.
 pub(crate) fn copy_with(workspace: &Workspace, name: &str, title: &str) -> anyhow::Result<Copy> {
     let copy = Copy::make(workspace, name)?;
     let patches = patches(workspace)?;
@@ -91,8 +88,7 @@ pub(crate) fn copy_with(workspace: &Workspace, name: &str, title: &str) -> anyho
     Ok(copy)
 }
 
-/// Builds the simulator with each patch that an oracle must notice and whose name contains one of
-/// `names`, and gives it to `ask`.
+/// Only for patches that an oracle must notice and whose names contain one of `names`.
 pub(super) fn each_simulator(
     workspace: &Workspace,
     names: &[String],
@@ -127,7 +123,6 @@ fn patches(workspace: &Workspace) -> anyhow::Result<Vec<Patch>> {
     Ok(patches)
 }
 
-/// Builds the copy without a patch and runs the tests that patches name: all must pass.
 fn unpatched_passes(copy: &Copy, patches: &[Patch]) -> anyhow::Result<()> {
     let mut asked: BTreeMap<(&str, Layer), Vec<&Patch>> = BTreeMap::new();
     for patch in patches {
@@ -228,7 +223,6 @@ fn fate(programs: &Programs, patch: &Patch) -> anyhow::Result<Fate> {
     Ok(Fate::Survived(format!("{passed} {}s pass", patch.layer.noun())))
 }
 
-/// The first check in the patch's header that notices.
 fn named(programs: &Programs, patch: &Patch) -> anyhow::Result<Option<String>> {
     match programs {
         Programs::Tests(binaries) => {
@@ -325,7 +319,6 @@ impl Fate {
 }
 
 impl Patched {
-    /// Whether a check in its header killed each patch.
     pub(crate) fn passed(&self) -> bool {
         self.rows.iter().all(|row| row.fate.is_killed())
     }

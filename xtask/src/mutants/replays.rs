@@ -21,10 +21,8 @@ const RUNS_OF_ONE: usize = 40;
 const SEEDS_AT_ONCE: u64 = 200;
 const SEEDS_MAX: u64 = 4_000;
 
-/// Time of one patch's replays.
 const TIME: Duration = Duration::from_secs(300);
 
-/// Collects runs, replays them and prints the count. Returns whether all were equal.
 pub(super) fn run(workspace: &Workspace, names: &[String]) -> anyhow::Result<bool> {
     let mut rows = Vec::new();
     let (mut all, mut same) = (0, 0);

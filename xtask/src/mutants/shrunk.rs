@@ -26,8 +26,6 @@ struct Shrunk {
     seconds: f64,
 }
 
-/// Shrinks, prints a row for each patch and the overall median, and writes both into the document if
-/// `write`.
 pub(super) fn run(workspace: &Workspace, names: &[String], write: bool) -> anyhow::Result<()> {
     let (mut rows, mut all) = (Vec::new(), Vec::new());
     each_simulator(workspace, names, |title, simulator| {

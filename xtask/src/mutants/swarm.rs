@@ -8,7 +8,6 @@ use anyhow::{Context as _, ensure};
 
 use crate::process::{self, Limit, OverLimit};
 
-/// Schedules in which a bug must be found.
 const SCHEDULES: u64 = 20_000;
 
 /// Steps above which a run from seed 0 on has failed: the longest of 20,000 healthy ones has
@@ -44,8 +43,8 @@ pub(super) fn first_failure(simulator: &Path, twice: bool) -> anyhow::Result<Fou
     }
 }
 
-/// Lines of all failing runs among `schedules` seeds from `base` on, with the oracle `silenced`
-/// silenced; each begins with the oracle that failed it. They stay in `file`.
+/// `seeds` are the first and their number. Each line begins with the oracle that failed the run;
+/// the lines stay in `file`.
 pub(super) fn failing_runs(
     simulator: &Path,
     seeds: (u64, u64),

@@ -26,7 +26,6 @@ impl Lock {
         self.packages.len()
     }
 
-    /// Checks that `allowed` has every package here, except the outside program.
     pub(crate) fn check_resolved_by(&self, allowed: &Lock) -> anyhow::Result<()> {
         let new = self
             .packages

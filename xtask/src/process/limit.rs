@@ -23,12 +23,10 @@ pub(crate) struct Limit(Option<(Instant, Duration)>);
 impl Limit {
     pub(crate) const NONE: Limit = Limit(None);
 
-    /// `duration` from now, for all programs together.
     pub(crate) fn of(duration: Duration) -> Limit {
         Limit(Some((Instant::now(), duration)))
     }
 
-    /// Starts `command` after `prepare` has set its outputs, and returns the result of `wait`.
     pub(super) fn keep<R>(
         self,
         command: &mut Command,
@@ -93,7 +91,6 @@ mod tests {
     use super::*;
     use crate::process::run_reading;
 
-    /// A child and a grandchild that would run on, and print so at their end.
     const FAMILY: &str = "(echo grandchild; sleep 30; echo survived) & sleep 30; echo survived";
 
     /// Runs `script`. Returns its outcome, and what it and its children wrote on standard error

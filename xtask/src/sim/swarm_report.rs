@@ -6,7 +6,6 @@ pub(crate) struct SwarmReport {
     last: String,
 }
 
-/// Rows of the swarm's table that ours shows.
 const ROWS: &[&str] = &["schedules", "steps", "coverage points hit / total"];
 
 impl SwarmReport {

@@ -10,7 +10,6 @@ use std::collections::BTreeSet;
 use super::violation::Violation;
 use crate::workspace::{Dependency, Package};
 
-/// A crate and the layers right below it.
 const LAYERS: &[(&str, &[&str])] = &[
     ("executor-core", &[]),
     // In loom's place of the same name, for the models.
@@ -52,7 +51,6 @@ const TESTS_ONLY: &[(&str, &str)] = &[
     ("sim", "executor-threaded"),
 ];
 
-/// Libraries without columns and without an async runtime.
 const PLAIN: &[&str] = &[
     "executor-core",
     "injector",

@@ -34,7 +34,6 @@ const NOT_YET: &[(&str, &str)] = &[];
 /// A module's path in its crate: empty for the root.
 type Module = Vec<String>;
 
-/// A crate's modules with their files, and the first line of each arrow.
 #[derive(Debug, Default)]
 struct Floors<'a> {
     files: BTreeMap<Module, &'a str>,

@@ -36,7 +36,6 @@ impl Use {
     }
 }
 
-/// The files that use each package, sources before tests.
 pub(crate) fn uses(tree: &Tree, packages: &[Package]) -> Vec<Use> {
     let named: Vec<_> = tree
         .rust("")

@@ -12,7 +12,6 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 use super::tree::{File, Tree, resolve};
 use super::violation::Violation;
 
-/// Checks all Markdown files, and the comments of all sources.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for file in tree.with_extension("md") {

@@ -3,7 +3,6 @@
 use super::tree::{File, Tree};
 use super::violation::Violation;
 
-/// Folders at the root of a developer's disk.
 const ROOTS: &[&str] = &[
     "home",
     "root",
@@ -17,7 +16,6 @@ const ROOTS: &[&str] = &[
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Keys of cargo's configuration that redirect packages.
 const REDIRECTIONS: &[&str] = &[
     "[source",
     "[registr",

@@ -5,7 +5,6 @@ use toml::{Table, Value};
 use super::tree::{File, Tree};
 use super::violation::Violation;
 
-/// Keys of `[package]` that every member inherits.
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "publish"];
 
 /// The manifest of the one crate that stands in a registry's place
@@ -121,7 +120,6 @@ fn is_of_the_workspace(dependency: &Value) -> bool {
     path.is_some_and(|path| path.starts_with("crates/"))
 }
 
-/// All dependencies of a manifest, of any kind and target.
 fn dependencies(table: &Table) -> Vec<(&String, &Value)> {
     let targets = table
         .get("target")

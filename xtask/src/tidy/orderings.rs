@@ -10,7 +10,6 @@ use super::violation::Violation;
 
 const NAMES: &[&str] = &["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// Most lines from the end of an `Ordering:` comment to its use.
 const LINES_ABOVE: usize = 10;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
@@ -36,14 +35,12 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderingUse {
-    /// Path of its file, relative to the root.
     pub(crate) path: String,
     /// Line, from 1.
     pub(crate) line: usize,
     /// First byte in the file, from 0.
     pub(crate) at: usize,
     pub(crate) ordering: String,
-    /// The edges in its comment.
     pub(crate) edges: Vec<String>,
 }
 

@@ -7,12 +7,10 @@ use super::rust_source::NamedPath;
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// A part of the tree, and the names closed to it.
 struct Rule {
     under: &'static [&'static str],
     /// Files that are the port to real atomics.
     except: &'static [&'static str],
-    /// Closed names besides [`STD_CLOSED`].
     closed: &'static [&'static str],
 }
 
@@ -56,7 +54,6 @@ const STD_OPEN: &[&str] = &[
     "time::Duration",
 ];
 
-/// Plain data in closed crates.
 const CLOSED_OPEN: &[&str] = &["crossbeam::utils::CachePadded"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {

@@ -49,7 +49,6 @@ pub(crate) enum CommentKind {
 }
 
 impl RustSource {
-    /// Reads `text`; `path` tells whether the file is test code.
     pub(crate) fn parse(path: &str, text: &str) -> RustSource {
         let mut source = RustSource {
             tokens: Vec::new(),
@@ -84,12 +83,10 @@ impl RustSource {
         source
     }
 
-    /// Every path that the code names, `use` trees expanded.
     pub(crate) fn paths(&self) -> Vec<NamedPath> {
         paths::named(&self.tokens)
     }
 
-    /// Number of tokens from the opening bracket `at` to its closing one.
     pub(crate) fn balanced(&self, at: usize) -> usize {
         test_code::balanced(&self.tokens[at..])
     }

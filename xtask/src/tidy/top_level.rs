@@ -21,7 +21,7 @@ const MUST: &[&str] = &[
     "xtask",
 ];
 
-/// Checks the names at the top; those with a leading dot are free.
+/// Names with a leading dot are free.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let names: BTreeSet<&str> = tree
         .files()

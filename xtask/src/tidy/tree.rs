@@ -22,7 +22,6 @@ pub(crate) struct File {
     pub(crate) path: String,
     /// Content; empty if it is not UTF-8.
     pub(crate) text: String,
-    /// Tokens and comments of a Rust source file.
     pub(crate) rust: Option<RustSource>,
 }
 

@@ -35,7 +35,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// Whether the tokens before the lint's name set it to less than `forbid`.
 fn is_loosened(before: &[Token]) -> bool {
     let open = before.iter().rposition(|token| token.text == "(");
     let level = open.and_then(|open| before[..open].last());

@@ -12,14 +12,11 @@ use super::load::{Heavy, SLOTS, Short};
 
 /// Runs jobs. A job's panic does not end it.
 pub(super) trait Host: Sync {
-    /// Hands over a short job without waiting for it.
     fn short(&self, short: Short);
 
-    /// Runs a heavy job to its end.
     fn heavy(&self, heavy: &Arc<Heavy>);
 }
 
-/// A heavy job's stage.
 struct HeavyStage(Arc<Heavy>);
 
 impl Stage for HeavyStage {
@@ -78,7 +75,6 @@ impl Host for Pool {
     }
 }
 
-/// No pool: a thread for each job.
 pub(super) struct Threads;
 
 impl Host for Threads {

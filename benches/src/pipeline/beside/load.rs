@@ -26,7 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const SEED: u64 = 7;
 
-/// Some 1 ms of work, whose result is checked.
 fn work() {
     static EXPECTED: LazyLock<u64> = LazyLock::new(|| burn(SEED, STEPS_1_MS));
     assert_eq!(burn(SEED, STEPS_1_MS), *EXPECTED);
@@ -37,7 +36,6 @@ fn panic_quietly() -> ! {
     resume_unwind(Box::new("one of the storm"))
 }
 
-/// Whether job `number` panics in a storm.
 fn is_struck(number: u64) -> bool {
     number % PANICS == PANICS / 2
 }
@@ -61,13 +59,11 @@ impl Signal {
         self.0.0.load(Ordering::Acquire)
     }
 
-    /// Heavy slots that have run.
     pub(super) fn slots(&self) -> u64 {
         self.0.1.load(Ordering::Relaxed)
     }
 }
 
-/// A heavy job.
 pub(super) struct Heavy {
     signal: Signal,
     panics: bool,
@@ -83,7 +79,6 @@ impl Heavy {
         }
     }
 
-    /// Runs a slot.
     pub(super) fn slot(&self, slot: usize) {
         if self.signal.is_stopped() {
             return;
@@ -96,7 +91,6 @@ impl Heavy {
         }
     }
 
-    /// Checks the host's report of its end: whether it `panicked`.
     pub(super) fn check(&self, panicked: bool) {
         assert_eq!(
             self.panicked.load(Ordering::Acquire),
@@ -112,7 +106,6 @@ pub(super) struct Shorts {
     storm: bool,
 }
 
-/// One of them.
 pub(super) struct Short {
     ends: Arc<[AtomicU64]>,
     number: usize,

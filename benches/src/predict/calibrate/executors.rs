@@ -19,7 +19,6 @@ pub(super) fn measure(calibration: &mut Calibration) {
     }
 }
 
-/// `costs` completed with the two from these runs.
 pub(super) fn complete(calibration: &Calibration, mut costs: Costs) -> Costs {
     let unexplained_ps = |(name, load): (&str, Load), costs: &Costs| {
         let profile = predict(&load, 1, costs, 1);

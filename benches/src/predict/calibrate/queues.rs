@@ -16,7 +16,6 @@ type Value = [u64; 3];
 
 const VALUE: Value = [7; 3];
 
-/// Queues that are stolen from in a round.
 const QUEUES: usize = 64;
 
 const ROUNDS: usize = 25;

@@ -8,7 +8,6 @@ use crossbeam::sync::Parker;
 
 use super::{Calibration, median};
 
-/// Until the other thread sleeps.
 const ASLEEP: Duration = Duration::from_micros(150);
 
 const WAKES: usize = 60;

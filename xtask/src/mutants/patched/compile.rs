@@ -18,7 +18,6 @@ pub(crate) struct Compiled {
     refused: Vec<String>,
 }
 
-/// Compiles the library of each patch's crate with the patch.
 pub(crate) fn compile(workspace: &Workspace, limit: Limit) -> anyhow::Result<Compiled> {
     let patches = patches(workspace)?;
     let copy = Copy::make(workspace, "patched")?;

@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 const MARKS: &str = "patches";
 
-/// Writes the rows into the document. Patches that did not run keep theirs while they exist.
+/// Patches that did not run keep their rows while they exist.
 pub(super) fn write(workspace: &Workspace, patched: &Patched) -> anyhow::Result<()> {
     let (date, commit) = (ask("date", &["-u", "+%Y-%m-%d"])?, commit()?);
     let all: Vec<String> = super::patches(workspace)?
@@ -32,7 +32,6 @@ pub(super) fn write(workspace: &Workspace, patched: &Patched) -> anyhow::Result<
     page::rewrite(workspace, MARKS, |old| merged(old, rows, &all))
 }
 
-/// The old table with new rows, without those of removed patches.
 fn merged(old: &str, new: Vec<(String, String)>, all: &[String]) -> String {
     let kept = old.lines().filter_map(|line| {
         let name = line.strip_prefix("| `")?.split('`').next()?;

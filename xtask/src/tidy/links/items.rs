@@ -12,10 +12,8 @@ use super::super::tree::Tree;
 use super::super::violation::Violation;
 use super::line_at;
 
-/// Parts of a path that are no names.
 const KEYWORDS: &[&str] = &["crate", "self", "super", "Self"];
 
-/// Checks the doc comments of all sources, and the Markdown beside the code, which rustdoc reads.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let names = names(tree);
     let mut found = Vec::new();
@@ -51,7 +49,6 @@ fn names(tree: &Tree) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Links of a text that may mean items, with their lines in it.
 fn targets(text: &str) -> Vec<(usize, String)> {
     // A reference without a definition links to an item if it is code: `[`Sleep`]`.
     let item = |link: BrokenLink<'_>| {

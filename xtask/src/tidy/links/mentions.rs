@@ -8,7 +8,6 @@ use super::super::violation::Violation;
 
 const TOPS: &[&str] = &["docs/", "crates/", "xtask/", "benches/", ".ci/", ".cargo/"];
 
-/// Checks comments of Rust sources, manifests and scripts, and the code spans of Markdown.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut look = |path: &str, line: usize, text: &str| {

@@ -2,7 +2,6 @@
 
 use super::Token;
 
-/// A path such as `std::sync::atomic`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedPath {
     /// Its segments, joined by `::`; a glob import ends in `*`.
@@ -10,9 +9,7 @@ pub(crate) struct NamedPath {
     pub(crate) line: usize,
     /// Index of its first token, or of an import's last.
     pub(crate) token: usize,
-    /// Whether an import names it.
     pub(crate) import: bool,
-    /// Whether test code names it.
     pub(crate) test: bool,
 }
 

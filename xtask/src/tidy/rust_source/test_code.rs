@@ -47,7 +47,6 @@ fn item(tokens: &[Token]) -> usize {
     tokens.len()
 }
 
-/// Tokens from the opening bracket here to its closing one.
 pub(super) fn balanced(tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {

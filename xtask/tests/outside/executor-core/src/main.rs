@@ -18,7 +18,6 @@ use executor_core::{
 /// A subtree; its depth.
 type Tree = u32;
 
-/// State that the only worker shares with producers.
 struct Shared {
     scheduler: Scheduler<NativeWord>,
     injector: RefCell<VecDeque<Tree>>,

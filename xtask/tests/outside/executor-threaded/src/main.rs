@@ -66,7 +66,6 @@ fn crawler(config: ExecutorConfig) -> Result<Executor<Task>, BuildError> {
     Executor::<Task>::new(config, |_worker| Totals::default(), |task, cx| crawl(task, cx))
 }
 
-/// Producers outside, tasks that spawn, an owner that waits and joins.
 fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     let config: ExecutorConfig = for_host()?;
     config.validate()?;
@@ -141,7 +140,6 @@ fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A task that panics: its neighbours run or are returned.
 fn survive_a_panic() -> Result<(), Box<dyn Error>> {
     let executor = crawler(two_workers())?;
     executor.spawn_external_batch(vec![Task::File { bytes: 1 }; 20])?;
@@ -226,7 +224,6 @@ impl IdleHooks for Patient {
     }
 }
 
-/// Everything that needs a callback.
 fn with_hooks() -> Result<(), Box<dyn Error>> {
     let files = Arc::new(AtomicU64::new(0));
     let starts = Arc::clone(&files);

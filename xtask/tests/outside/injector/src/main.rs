@@ -61,7 +61,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes at most `most` lines, and puts the rest of the last batch back.
 fn take_lines(queue: &Injector<Batch>, most: usize) -> Batch {
     let mut taken = Batch::new();
     queue.take(|mut batch| {

@@ -19,7 +19,6 @@ type Outcome = Result<(), Box<dyn Error>>;
 /// Rows of one slot.
 const ROWS: u64 = 1_000;
 
-/// Sums the numbers below a bound, for the next stage.
 struct Sum {
     rows: u64,
     parts: Vec<OnceLock<u64>>,
@@ -98,7 +97,6 @@ impl PipelineStep for Named {
     }
 }
 
-/// Stages in order, on several threads; the result is the same for any number.
 fn stages_in_parallel() -> Outcome {
     for threads in [1, 2, 8] {
         let executor = PipelineExecutor::new(threads)?;
@@ -127,7 +125,6 @@ fn stages_in_parallel() -> Outcome {
     Ok(())
 }
 
-/// A failing and a panicking step fail their own jobs only, and by name.
 fn failures_stay_where_they_are() -> Outcome {
     let executor = PipelineExecutor::new(2)?;
     let done = Arc::new(AtomicUsize::new(0));
@@ -175,7 +172,6 @@ fn held() -> (Box<dyn PipelineStep>, mpsc::Receiver<()>, mpsc::Sender<()>) {
     (step, has_begun, let_go)
 }
 
-/// Admission is bounded, shutdown returns jobs, and every ticket fires.
 fn refused_and_handed_back() -> Outcome {
     let executor = PipelineExecutor::builder().threads(1).queue_capacity(2).build()?;
     let (first, has_begun, let_go) = held();
@@ -249,7 +245,6 @@ fn awaited() -> Outcome {
     Ok(())
 }
 
-/// Claims slots inline, without an executor.
 fn claimed_by_hand() -> Outcome {
     let job = Job::from_steps(
         "by hand",

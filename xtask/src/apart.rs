@@ -1,9 +1,8 @@
 //! Members built apart from the others, in steps of their own.
 //!
-//! Cargo unites the features of all packages in one command. DataFusion enables features of Arrow,
-//! Parquet and tokio, so the other members would be tested with features that they do not ask for,
-//! and each command would compile 200 packages more. Commands with `--workspace` leave these
-//! members out.
+//! Cargo unites the features of all packages in one command: the other members would be tested with
+//! features of Arrow, Parquet and tokio that only DataFusion asks for. Commands with `--workspace`
+//! leave these members out.
 
 use std::ffi::OsString;
 
@@ -20,14 +19,12 @@ const EXAMPLES: &[(&str, &str)] = &[("windlass-datafusion", "datafusion")];
 /// Smaller feature sets of these members, each linted alone.
 const DEPTHS: &[(&str, &[&str])] = &[("windlass-datafusion", &["hook", "plan"])];
 
-/// Arguments that name all members but [`APART`].
 pub(crate) fn all_others() -> impl Iterator<Item = &'static str> {
     let excluded = APART.iter().flat_map(|name| ["--exclude", name]);
     std::iter::once("--workspace").chain(excluded)
 }
 
-/// Lints a member with default features and all targets, and its library with each smaller feature
-/// set. Returns whether all pass.
+/// Also lints the library with each smaller feature set.
 pub(crate) fn lint(member: &str, limit: Limit) -> anyhow::Result<bool> {
     let depths = DEPTHS.iter().filter(|(name, _)| *name == member);
     let depths = depths.flat_map(|(_, features)| *features);
@@ -49,7 +46,7 @@ pub(crate) fn tests(member: &str) -> Vec<OsString> {
         .to_vec()
 }
 
-/// Builds and runs the example in a member's README outside the workspace, if it has one.
+/// Runs the example in a member's README outside the workspace, if it has one.
 pub(crate) fn example(workspace: &Workspace, member: &'static str, limit: Limit) -> anyhow::Result<()> {
     match EXAMPLES.iter().find(|(name, _)| *name == member) {
         Some((_, engine)) => outside::check_apart(workspace, member, engine, limit),

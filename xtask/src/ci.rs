@@ -6,11 +6,8 @@
 //! fmt ──► clippy ──► tidy ──► tests of the small crates                                                                      --quick
 //! ```
 //!
-//! A failed step does not stop the next. Cheap steps come first. The last lines are the test
-//! runner's totals.
-//!
-//! Each step and the run have limits, generous for two cores and a cold build. At its limit a
-//! step's program is ended, with all that it started, and the step fails.
+//! A failed step does not stop the next. Each step and the run have limits, generous for two cores
+//! and a cold build.
 
 mod test_count;
 
@@ -41,11 +38,11 @@ const SMALL: &[&str] = &[
 
 const RUN: Duration = minutes(85);
 
-/// Limits of the tests, builds included.
+/// Builds included.
 const TESTS: Duration = minutes(30);
 const SMALL_TESTS: Duration = minutes(10);
 
-/// Limit of each step of a member built apart, with a cold build of its tree.
+/// Limit for a cold build of a member's tree.
 const APART: Duration = minutes(50);
 
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
@@ -62,7 +59,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         )
     });
     ci.step("clippy", minutes(15), |limit| clippy(&workspace, limit));
-    // Starts no program that a limit could end.
     ci.step("tidy", minutes(1), |_limit| {
         let report = tidy::check(&workspace)?;
         report.print();
@@ -163,7 +159,6 @@ impl Ci {
         }
     }
 
-    /// Runs one step within its limit. An error fails the step, not the run.
     fn step(
         &mut self,
         name: &'static str,
@@ -230,7 +225,6 @@ impl Ci {
         self.tests.add(count);
     }
 
-    /// Prints the table and, last, the test runner's counts.
     fn finish(self) -> Outcome {
         println!();
         table::print(["step", "result", "seconds", "what ran"], &self.rows);
@@ -248,7 +242,6 @@ impl Ci {
     }
 }
 
-/// Fails early, with the remedy, if a part of the toolchain is missing.
 fn require(subcommand: &str, component: &str) -> anyhow::Result<()> {
     let quiet = cargo()
         .args([subcommand, "--version"])
@@ -280,7 +273,6 @@ fn clippy(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     })
 }
 
-/// The simulator's swarm; its main figures go into our table.
 fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     let mut report = SwarmReport::default();
     let status = process::run_reading(&mut sim::command(workspace)?, limit, |line| report.read(line))?;
@@ -294,7 +286,7 @@ fn exhaustive(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     last_line(sim::command(workspace)?.arg("--exhaustive"), limit)
 }
 
-/// Recorded runs on threads, and runs with a planted bug, one of which must be rejected.
+/// Recorded runs on threads; runs with a planted bug, one of which must be rejected.
 fn recorded(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     let sound = last_line(&mut record::command(workspace)?, limit)?;
     let planted = last_line(&mut record::planted(workspace, record::COUNT_BUG)?, limit)?;

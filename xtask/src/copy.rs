@@ -18,7 +18,6 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Makes the copy called `name`, or brings an existing one up to date.
     pub(crate) fn make(workspace: &Workspace, name: &str) -> anyhow::Result<Copy> {
         let folder = workspace.target.join(name);
         let copy = Copy {
@@ -36,7 +35,6 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Writes a file of the copy unless it is equal already.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let to = self.root.join(path);
         if fs::read(&to).is_ok_and(|old| old == bytes) {

@@ -12,8 +12,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     build(open, Limit::NONE)
 }
 
-/// Documents all members but those built apart, with all features, so that the check sees every
-/// item.
+/// All members but those built apart, with all features.
 pub(crate) fn build(open: bool, limit: Limit) -> anyhow::Result<Outcome> {
     let mut command = cargo();
     command.args(["doc", "--no-deps", "--all-features"]);

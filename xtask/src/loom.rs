@@ -1,8 +1,8 @@
 //! `cargo xtask loom [FILTER]`: every loom model, with its bound, executions and seconds.
 //!
 //! Models are the tests of `tests/loom/main.rs` in crates with atomics, empty without `--cfg
-//! windlass_loom`, built in a folder of their own. A model that closes prints a line, which
-//! [`ModelRun`] reads; a model without its line is reported.
+//! windlass_loom`. A model that closes prints a line ([`ModelRun`]); a model without its line is
+//! reported.
 
 pub(crate) mod model;
 mod model_run;
@@ -20,7 +20,6 @@ use crate::table;
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
-/// Name of the test target with a crate's models.
 pub(crate) const TARGET: &str = "loom";
 
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
@@ -58,7 +57,7 @@ pub(crate) fn check(workspace: &Workspace, filter: Option<&str>, limit: Limit) -
         );
     }
     let mut command = models(workspace)?;
-    // loom runs all threads of a model on the one that runs the model, so models run side by side.
+    // loom runs a model on one thread, so models run side by side.
     command.arg("--nocapture").args(filter);
     let mut runs = Vec::new();
     let started = Instant::now();
@@ -82,17 +81,14 @@ fn list(workspace: &Workspace, filter: Option<&str>, limit: Limit) -> anyhow::Re
     Ok(names.map(|path| last_segment(path).to_owned()).collect())
 }
 
-/// Clippy's command for the models and the code below them, warnings denied.
 pub(crate) fn clippy(workspace: &Workspace) -> anyhow::Result<Command> {
     on_models(workspace, &["clippy"], &["-D", "warnings"])
 }
 
-/// Command that runs the loom tests, up to the test binaries' arguments.
 fn models(workspace: &Workspace) -> anyhow::Result<Command> {
     on_models(workspace, &["test", "--release", "--no-fail-fast"], &[])
 }
 
-/// Cargo's command `act` on the test targets of the models, with `rest` after a `--`.
 fn on_models(workspace: &Workspace, act: &[&str], rest: &[&str]) -> anyhow::Result<Command> {
     let mut packages = workspace.with_target("test", TARGET).peekable();
     if packages.peek().is_none() {

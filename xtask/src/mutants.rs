@@ -1,8 +1,7 @@
 //! `cargo xtask mutants [NAME...]`: plants bugs on purpose, and reports whether the tests, models
 //! and oracles that should notice them do.
 //!
-//! A bug is a patch in `mutants/CRATE` (docs/decisions/0047). Each is applied to a copy of the tree
-//! and built there.
+//! A bug is a patch in `mutants/CRATE` (docs/decisions/0047), built in a copy of the tree.
 //!
 //! ```text
 //!   unit    lib and integration tests of the patch's crate, debug
@@ -44,7 +43,6 @@ struct Arguments {
     shrunk: bool,
 }
 
-/// Plants the patches whose names contain one of the arguments, or all.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let Arguments {
         names,
@@ -71,7 +69,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     Ok(if passed { Outcome::Passed } else { Outcome::Failed })
 }
 
-/// Whether `name` contains one of `names`, or `names` is empty.
 fn is_named(name: &str, names: &[String]) -> bool {
     names.is_empty() || names.iter().any(|part| name.contains(part))
 }

@@ -1,9 +1,9 @@
 //! `cargo xtask outside`: programs that depend on one library alone, as a user's do.
 //!
-//! Each folder of `xtask/tests/outside/` is a package outside the workspace: a real program on one
-//! library. The README's example is one more. They are built offline with a copy of the workspace's
-//! lock file, so that all versions stay, and run. Cargo's lock file then lists the tree; `never` in
-//! a package's metadata lists forbidden families: no Arrow and no tokio below the columns.
+//! Each folder of `xtask/tests/outside/` is a package outside the workspace, and so is the README's
+//! example. They are built offline with a copy of the workspace's lock file, and run. `never` in a
+//! package's metadata lists families that its tree must not have: no Arrow and no tokio below the
+//! columns.
 
 mod lock;
 
@@ -21,8 +21,8 @@ use crate::workspace::Workspace;
 
 const FOLDER: &str = "xtask/tests/outside";
 
-/// Dependencies have fewer features than in the workspace's tests, so they are built again;
-/// unoptimised, since the programs are small.
+/// Unoptimised: their dependencies have other features than in the workspace, so all are built
+/// again.
 const PROFILE: &str = "\n[profile.dev]\ndebug = false\nincremental = false\n";
 
 const README_LIBRARY: &str = "executor-threaded";
@@ -44,7 +44,6 @@ pub(crate) struct Report {
     failed: usize,
 }
 
-/// Builds and runs every program; a failure does not stop the next.
 pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let lock_path = workspace.root.join("Cargo.lock");
@@ -78,8 +77,8 @@ pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Repor
     Ok(report)
 }
 
-/// Builds and runs the README example of a member built apart, on that member and `engine` alone.
-/// The engine has the features of the member's own tests.
+/// Runs the README example of a member built apart. `engine` has the features of the member's
+/// tests.
 pub(crate) fn check_apart(
     workspace: &Workspace,
     member: &'static str,
@@ -110,7 +109,6 @@ pub(crate) fn check_apart(
     Ok(())
 }
 
-/// Adds the features of a member's tests to a dependency's line.
 fn with_features(line: &str, manifest: &str, name: &str) -> anyhow::Result<String> {
     let manifest: toml::Table = manifest.parse()?;
     let asked = manifest.get("dev-dependencies").and_then(|all| all.get(name));
@@ -122,7 +120,6 @@ fn with_features(line: &str, manifest: &str, name: &str) -> anyhow::Result<Strin
     Ok(format!("{}, features = {features:?} }}\n", table.trim_end()))
 }
 
-/// The tables of a manifest for the test profile, each after an empty line.
 fn profile(manifest: &str) -> String {
     let mut tables = String::new();
     let mut inside = false;
@@ -146,7 +143,7 @@ fn write(folder: &Path, manifest: &str, source: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a package with `lock` as its lock file. Returns cargo's lock file.
+/// Returns the lock file that cargo has made of `lock`.
 fn build_and_run(workspace: &Workspace, folder: &Path, lock: &str, limit: Limit) -> anyhow::Result<Lock> {
     fs::write(folder.join("Cargo.lock"), lock)?;
     let mut command = cargo();
@@ -203,7 +200,7 @@ fn packages(workspace: &Workspace) -> anyhow::Result<Vec<Package>> {
 }
 
 impl Package {
-    /// Runs it and checks its tree. Returns the tree's number of packages.
+    /// Returns the tree's number of packages.
     fn check(&self, workspace: &Workspace, lock: &str, limit: Limit) -> anyhow::Result<usize> {
         let tree = build_and_run(workspace, &self.folder, lock, limit)?;
         let never: Vec<&str> = self.never().collect();
@@ -211,7 +208,6 @@ impl Package {
         Ok(tree.len())
     }
 
-    /// Families of packages that its tree must not have.
     fn never(&self) -> impl Iterator<Item = &str> {
         let never = (self.manifest.get("package"))
             .and_then(|package| package.get("metadata")?.get("outside")?.get("never")?.as_array());
@@ -232,13 +228,11 @@ fn example(readme: &str) -> anyhow::Result<String> {
         .collect())
 }
 
-/// Keeps the package out of any workspace.
 fn head(library: &str) -> String {
     format!("[package]\nname = \"outside-{library}\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n")
 }
 
-/// The line of a workspace member, by path, or of a registry package, as in the workspace's
-/// manifest.
+/// A manifest line: a workspace member by path, another package as the workspace names it.
 fn dependency(workspace: &Workspace, manifest: &str, name: &str) -> anyhow::Result<String> {
     if let Some(package) = workspace.packages.iter().find(|package| package.name == name) {
         let path = workspace.root.join(&package.folder);

@@ -34,7 +34,7 @@ pub(crate) fn pass_through(command: &mut Command, limit: Limit) -> anyhow::Resul
     })
 }
 
-/// Runs `command`, passes its standard output through and gives each line to `line`.
+/// Passes standard output through, too.
 pub(crate) fn run_reading(
     command: &mut Command,
     limit: Limit,
@@ -57,7 +57,7 @@ pub(crate) fn run_reading(
     })
 }
 
-/// Runs `command` and returns its standard output; standard error is passed through.
+/// Standard error is passed through.
 pub(crate) fn output(command: &mut Command, limit: Limit) -> anyhow::Result<Output> {
     output_to(command, limit, Stdio::inherit())
 }
@@ -79,7 +79,7 @@ pub(crate) struct Built {
     pub(crate) manifest: PathBuf,
 }
 
-/// Runs a cargo build and returns the built programs, tests included.
+/// Tests included.
 pub(crate) fn built(command: &mut Command, limit: Limit) -> anyhow::Result<Vec<Built>> {
     announce(command);
     command.args(["--message-format", "json-render-diagnostics"]);

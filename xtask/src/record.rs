@@ -1,8 +1,8 @@
 //! `cargo xtask record [ARGS...]`: recorded runs on threads, checked by the simulator's oracles.
 //!
 //! The program is an example of the crate `recorded`, and gets the arguments (`--events N`,
-//! `--cost`, `--trace FILE`). `--planted NAME` builds it with a patch of `mutants/`; then a run must
-//! be rejected.
+//! `--cost`, `--trace FILE`). With `--planted NAME` it has a patch of `mutants/`, and a run must be
+//! rejected.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -36,7 +36,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(command.args(rest), Limit::NONE)
 }
 
-/// Returns the command that runs the program with a planted bug and expects a rejected run.
 pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Command> {
     let copy = patched::copy_with(workspace, "recorded", bug)?;
     let mut command = command(workspace)?;
@@ -45,7 +44,7 @@ pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Comman
     Ok(command)
 }
 
-/// Returns the command that runs the program; its arguments come last.
+/// The program's arguments come last.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
     workspace.program("recorded", "example", PROGRAM)
 }

@@ -1,7 +1,5 @@
-//! `cargo xtask sim [ARGS...]`: builds the simulator's runner in release mode and passes it the
-//! arguments.
-//!
-//! The runner has its own `--help`; without arguments it runs CI's swarm.
+//! `cargo xtask sim [ARGS...]`: the simulator's runner in release mode. It has its own `--help`;
+//! without arguments it runs CI's swarm.
 
 mod swarm_report;
 
@@ -21,7 +19,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(&mut command, Limit::NONE)
 }
 
-/// Command that runs the runner; its arguments come last.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
     workspace.program("sim", "bin", RUNNER)
 }

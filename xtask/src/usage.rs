@@ -1,7 +1,4 @@
-//! The help text, and errors in a command line.
-//!
-//! An invalid command line is a [`Misuse`]: help text and exit code 2, which scripts can tell from
-//! a failed check.
+//! The help text. An invalid command line is a [`Misuse`]: help text and exit code 2.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -35,13 +32,11 @@ pub(crate) fn asks_for_help(arguments: &[OsString]) -> bool {
     matches!(arguments, [only] if only == "--help" || only == "-h")
 }
 
-/// Outcome of a subcommand that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
-    /// It found a problem, and has printed it.
+    /// It has printed the problem.
     Failed,
-    /// Exit code of the program that got the arguments.
     Exited(u8),
 }
 
@@ -63,7 +58,7 @@ impl fmt::Display for Misuse {
 
 impl std::error::Error for Misuse {}
 
-/// Reads a subcommand's flags, all in `known`; returns which were given.
+/// All are in `known`; returns which were given.
 pub(crate) fn flags<const N: usize>(arguments: Vec<OsString>, known: [&str; N]) -> anyhow::Result<[bool; N]> {
     let mut given = [false; N];
     let mut parser = lexopt::Parser::from_args(arguments);
@@ -80,7 +75,7 @@ pub(crate) fn flags<const N: usize>(arguments: Vec<OsString>, known: [&str; N]) 
     Ok(given)
 }
 
-/// Exit code of the program; prints its error.
+/// Prints the error.
 pub(crate) fn exit_code(outcome: anyhow::Result<Outcome>) -> ExitCode {
     match outcome {
         Ok(Outcome::Passed) => ExitCode::SUCCESS,

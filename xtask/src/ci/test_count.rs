@@ -8,12 +8,11 @@ pub(crate) struct TestCount {
     binaries: u64,
     /// Tests that the runner called slow and that have not ended.
     slow: Vec<String>,
-    /// Whether the runner succeeded: false also if a binary did not build or crashed.
+    /// False also if a binary did not build or crashed.
     pub(crate) succeeded: bool,
 }
 
 impl TestCount {
-    /// The count before any runner: nothing has failed.
     pub(crate) fn none() -> TestCount {
         TestCount {
             succeeded: true,
@@ -30,8 +29,7 @@ impl TestCount {
         self.succeeded &= other.succeeded;
     }
 
-    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, and tracks slow
-    /// tests; ignores any other.
+    /// Reads a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
     pub(crate) fn read(&mut self, line: &str) {
         let Some((_, counts)) = line.split_once("test result: ") else {
             self.read_test(line);
@@ -64,7 +62,7 @@ impl TestCount {
         }
     }
 
-    /// For the table, after the reason of a stop: the slow tests that had not ended.
+    /// Names the slow tests that had not ended when a run was stopped.
     pub(crate) fn unended(&self) -> String {
         if self.slow.is_empty() {
             String::new()
@@ -82,7 +80,6 @@ impl TestCount {
         )
     }
 
-    /// In the test runner's words.
     pub(crate) fn closing_line(&self) -> String {
         let TestCount {
             passed,

@@ -18,7 +18,6 @@ impl Layer {
         }
     }
 
-    /// Its word for a check that notices.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Layer::Unit => "test",

@@ -1,5 +1,4 @@
-//! The page with the tables of planted bugs, `README.md` beside this file. Each table stands
-//! between two marks.
+//! The page with the tables of planted bugs, `README.md` beside this file: each between two marks.
 
 use anyhow::Context as _;
 
@@ -7,7 +6,6 @@ use crate::workspace::Workspace;
 
 const FILE: &str = "xtask/src/mutants/README.md";
 
-/// Replaces the table called `name` by what `new` makes of the old one.
 pub(super) fn rewrite(
     workspace: &Workspace,
     name: &str,

@@ -23,21 +23,17 @@ pub(crate) const FOLDER: &str = "mutants";
 #[derive(Debug)]
 pub(crate) struct Patch {
     pub(crate) krate: String,
-    /// What it breaks: words joined by `_`.
     pub(crate) name: String,
     pub(crate) layer: Layer,
     /// Tests, oracles or models, one of which must notice.
     pub(crate) by: Vec<String>,
-    /// Whether the simulator makes each run twice.
     pub(crate) twice: bool,
     pub(crate) canary: bool,
-    /// Whether no other oracle notices: with its own silenced the patch survives.
     pub(crate) only: bool,
     pub(crate) files: Vec<FileDiff>,
 }
 
 impl Patch {
-    /// Reads the file at `path`, relative to the root.
     pub(crate) fn parse(path: &str, text: &str) -> anyhow::Result<Patch> {
         let place = path
             .strip_prefix("mutants/")

@@ -33,8 +33,7 @@ const MODEL: Duration = Duration::from_secs(600);
 /// Seeds of the runs that show whether other oracles notice.
 const ONLY_SEEDS: u64 = 500;
 
-/// Preemptions in a model's first run: most bugs need no more, and a deeper search reaches the same
-/// execution late.
+/// Preemptions in a model's first run. Most bugs need no more; a deeper search finds them late.
 const FEW_PREEMPTIONS: &str = "2";
 
 #[derive(Debug)]
@@ -53,14 +52,12 @@ struct Row {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fate {
-    /// The test, oracle or model in its header that noticed.
     Killed(String),
     ByAnother(String),
     Survived(String),
     NotBuilt(String),
 }
 
-/// Plants the patches whose `crate/name` contains one of `names`, or all.
 pub(crate) fn run(workspace: &Workspace, names: &[String], write: bool) -> anyhow::Result<Patched> {
     let mut patches = patches(workspace)?;
     patches.retain(|patch| super::is_named(&patch.title(), names));
@@ -73,7 +70,7 @@ pub(crate) fn run(workspace: &Workspace, names: &[String], write: bool) -> anyho
     Ok(patched)
 }
 
-/// Plants the canaries, one per layer: for CI, which has tested the unpatched tree.
+/// One per layer: for CI, which has tested the unpatched tree.
 pub(crate) fn canaries(workspace: &Workspace, limit: Limit) -> anyhow::Result<Patched> {
     let mut patches = patches(workspace)?;
     patches.retain(|patch| patch.canary);
@@ -81,7 +78,6 @@ pub(crate) fn canaries(workspace: &Workspace, limit: Limit) -> anyhow::Result<Pa
     plant_all(workspace, &copy, &patches, limit)
 }
 
-/// Makes a copy of the tree called `name` with the patch called `title`.
 pub(crate) fn copy_with(workspace: &Workspace, name: &str, title: &str) -> anyhow::Result<Copy> {
     let copy = Copy::make(workspace, name)?;
     let patches = patches(workspace)?;
@@ -113,7 +109,7 @@ pub(super) fn each_simulator(
     Ok(())
 }
 
-/// All patches, by crate and layer, so that little is rebuilt between them.
+/// Patches by crate and layer, so that little is rebuilt between them.
 fn patches(workspace: &Workspace) -> anyhow::Result<Vec<Patch>> {
     let mut patches = Vec::new();
     for path in tidy::files(workspace)?
@@ -137,7 +133,6 @@ fn unpatched_passes(copy: &Copy, patches: &[Patch]) -> anyhow::Result<()> {
     for ((krate, layer), patches) in asked {
         let programs = builds::build(copy, krate, layer, Limit::NONE)?;
         for patch in patches {
-            // The simulator's runs are the same for every patch.
             if layer == Layer::Sim && !simulated.insert(patch.twice) {
                 continue;
             }
@@ -184,7 +179,7 @@ fn plant(workspace: &Workspace, copy: &Copy, patch: &Patch, limit: Limit) -> any
     fate
 }
 
-/// Returns the texts of the changed files before the patch.
+/// Returns the former texts of the changed files.
 fn apply<'a>(workspace: &Workspace, copy: &Copy, patch: &'a Patch) -> anyhow::Result<Vec<(&'a str, String)>> {
     let mut texts = Vec::new();
     for change in &patch.files {
@@ -228,7 +223,6 @@ fn fate(programs: &Programs, patch: &Patch) -> anyhow::Result<Fate> {
     Ok(Fate::Survived(format!("{passed} {}s pass", patch.layer.noun())))
 }
 
-/// The first check in the patch's header that notices.
 fn named(programs: &Programs, patch: &Patch) -> anyhow::Result<Option<String>> {
     match programs {
         Programs::Tests(binaries) => {
@@ -256,7 +250,7 @@ fn named(programs: &Programs, patch: &Patch) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Of a patch that only the oracle `name` may notice: another that does.
+/// A check besides `name` that notices a patch which only `name` may notice.
 fn others(programs: &Programs, patch: &Patch, name: &str) -> anyhow::Result<Option<String>> {
     let Programs::Simulator(simulator) = programs else {
         return Ok(None);
@@ -284,7 +278,6 @@ fn tests(binaries: &[Built]) -> anyhow::Result<Vec<(&Built, String)>> {
     Ok(tests)
 }
 
-/// Whether a test fails, or does not end.
 fn fails(binary: &Built, test: &str, layer: Layer) -> anyhow::Result<bool> {
     let is_model = layer == Layer::Loom;
     let few = is_model.then_some(Some(FEW_PREEMPTIONS));
@@ -325,7 +318,6 @@ impl Fate {
 }
 
 impl Patched {
-    /// Whether a check in its header killed each patch.
     pub(crate) fn passed(&self) -> bool {
         self.rows.iter().all(|row| row.fate.is_killed())
     }

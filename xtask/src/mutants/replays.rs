@@ -11,20 +11,18 @@ use crate::process::{self, Limit};
 use crate::table;
 use crate::workspace::Workspace;
 
-/// Fewest failing runs to replay, if no patch is named.
+/// Fewest failing runs if no patch is named.
 const RUNS: usize = 1_000;
 
-/// Most runs of one patch; patches that fail seldom give fewer.
+/// Patches that fail seldom give fewer.
 const RUNS_OF_ONE: usize = 40;
 
-/// Seeds at once, and in all, for one patch.
 const SEEDS_AT_ONCE: u64 = 200;
 const SEEDS_MAX: u64 = 4_000;
 
-/// Time of one patch's replays.
 const TIME: Duration = Duration::from_secs(300);
 
-/// Collects runs, replays them and prints the count. Returns whether all were equal.
+/// Returns whether all runs were equal.
 pub(super) fn run(workspace: &Workspace, names: &[String]) -> anyhow::Result<bool> {
     let mut rows = Vec::new();
     let (mut all, mut same) = (0, 0);

@@ -13,7 +13,6 @@ use crate::process::{self, Limit};
 use crate::table;
 use crate::workspace::Workspace;
 
-/// Seeds of a patch, failures shrunk of it, and the time that they may take.
 const SEEDS: &str = "300";
 const FAILURES: &str = "3";
 
@@ -26,8 +25,6 @@ struct Shrunk {
     seconds: f64,
 }
 
-/// Shrinks, prints a row for each patch and the overall median, and writes both into the document if
-/// `write`.
 pub(super) fn run(workspace: &Workspace, names: &[String], write: bool) -> anyhow::Result<()> {
     let (mut rows, mut all) = (Vec::new(), Vec::new());
     each_simulator(workspace, names, |title, simulator| {

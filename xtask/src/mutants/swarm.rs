@@ -8,17 +8,15 @@ use anyhow::{Context as _, ensure};
 
 use crate::process::{self, Limit, OverLimit};
 
-/// Schedules in which a bug must be found.
 const SCHEDULES: u64 = 20_000;
 
-/// Steps above which a run from seed 0 on has failed: the longest of 20,000 healthy ones has
-/// 407,000.
+/// Limit of a run's steps: the longest of 20,000 healthy runs has 407,000.
 pub(super) const STEPS: u64 = 600_000;
 
-/// Time of a swarm, which may hang in a loop without a shared operation.
+/// A patched simulator may hang in a loop without a shared operation.
 const SWARM: Duration = Duration::from_secs(120);
 
-/// Time of a swarm that goes on after a failure: each of its runs may take all its steps.
+/// Longer, because each failing run may take all its steps.
 const ALL_RUNS: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +27,6 @@ pub(super) enum Found {
     Crash(String),
 }
 
-/// First finding from seed 0; `twice`: the simulator makes each run twice.
 pub(super) fn first_failure(simulator: &Path, twice: bool) -> anyhow::Result<Found> {
     let mut command = command(simulator, (0, SCHEDULES), twice);
     let output = match process::silent_output(&mut command, Limit::of(SWARM)) {
@@ -44,8 +41,8 @@ pub(super) fn first_failure(simulator: &Path, twice: bool) -> anyhow::Result<Fou
     }
 }
 
-/// Lines of all failing runs among `schedules` seeds from `base` on, with the oracle `silenced`
-/// silenced; each begins with the oracle that failed it. They stay in `file`.
+/// Lines of the failing runs, each beginning with its oracle. The second of `seeds` is their
+/// number. They stay in `file`.
 pub(super) fn failing_runs(
     simulator: &Path,
     seeds: (u64, u64),

@@ -26,7 +26,7 @@ impl Lock {
         self.packages.len()
     }
 
-    /// Checks that `allowed` has every package here, except the outside program.
+    /// The outside program itself may be absent from `allowed`.
     pub(crate) fn check_resolved_by(&self, allowed: &Lock) -> anyhow::Result<()> {
         let new = self
             .packages
@@ -39,8 +39,7 @@ impl Lock {
         Ok(())
     }
 
-    /// Checks that the tree has no package of these families: of that name, or of it with a hyphen
-    /// and more.
+    /// A family is a name, alone or with a hyphen and more.
     pub(crate) fn check_without(&self, families: &[&str]) -> anyhow::Result<()> {
         let is_heavy = |name: &str| {
             families

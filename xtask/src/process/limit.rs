@@ -1,7 +1,5 @@
-//! A time limit for successive programs: at its end the running one is ended, with all that it
-//! started.
-//!
-//! Only `cargo xtask ci` and tests that may hang set limits.
+//! A time limit for successive programs: at its end the running one and all that it started are
+//! ended. Only `cargo xtask ci` and tests that may hang set limits.
 
 use std::fmt;
 use std::process::{Child, Command};
@@ -14,21 +12,18 @@ use anyhow::Context as _;
 use super::leash::leashed;
 use super::shown;
 
-/// Time for programs, from its creation.
-///
-/// Systems without process groups end nothing: the program's children would survive.
+/// Counts from its creation. Systems without process groups end nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit(Option<(Instant, Duration)>);
 
 impl Limit {
     pub(crate) const NONE: Limit = Limit(None);
 
-    /// `duration` from now, for all programs together.
     pub(crate) fn of(duration: Duration) -> Limit {
         Limit(Some((Instant::now(), duration)))
     }
 
-    /// Starts `command` after `prepare` has set its outputs, and returns the result of `wait`.
+    /// `prepare` sets the command's outputs before its start; the result is that of `wait`.
     pub(super) fn keep<R>(
         self,
         command: &mut Command,
@@ -59,7 +54,6 @@ impl Limit {
         let result = wait(child);
         drop(ended);
         if watch.join().expect("the watch does not panic") {
-            // The first words; the announcement had the whole line.
             let command = shown(command).split(' ').take(2).collect::<Vec<_>>().join(" ");
             return Err(OverLimit { limit, command }.into());
         }
@@ -93,11 +87,10 @@ mod tests {
     use super::*;
     use crate::process::run_reading;
 
-    /// A child and a grandchild that would run on, and print so at their end.
+    /// A child and a grandchild that would say so if they lived on.
     const FAMILY: &str = "(echo grandchild; sleep 30; echo survived) & sleep 30; echo survived";
 
-    /// Runs `script`. Returns its outcome, and what it and its children wrote on standard error
-    /// until the last was gone, which closes the pipe.
+    /// Returns the outcome, and what the script and its children wrote on standard error.
     fn run(script: &str, limit: Limit) -> (anyhow::Result<bool>, String) {
         let (mut said, saying) = std::io::pipe().unwrap();
         let mut command = Command::new("sh");

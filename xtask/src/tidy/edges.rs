@@ -44,7 +44,6 @@ pub(crate) fn count(tree: &Tree) -> usize {
     edges(tree).len()
 }
 
-/// Checks both ends, the row and the model of every edge, and every mention.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let edges = edges(tree);
     let (rows, mut found) = rows(tree);
@@ -142,7 +141,7 @@ fn edges(tree: &Tree) -> BTreeMap<String, Edge> {
     edges
 }
 
-/// Clauses of a comment that begin with `Ordering:`, each joined to one line, with its first line.
+/// Clauses that begin with `Ordering:`, each joined to one line, with its first line.
 fn clauses(comment: &Comment) -> Vec<(usize, String)> {
     let mut clauses: Vec<(usize, String)> = Vec::new();
     for (offset, line) in comment.text.lines().enumerate() {
@@ -175,7 +174,7 @@ pub(super) fn labels(text: &str) -> Vec<String> {
     labels
 }
 
-/// Whether it is `area/name`, in lower case with hyphens.
+/// `area/name`, in lower case with hyphens.
 fn is_label(text: &str) -> bool {
     let fits = |part: &str| {
         !part.is_empty()
@@ -187,7 +186,7 @@ fn is_label(text: &str) -> bool {
         .is_some_and(|(area, name)| fits(area) && fits(name))
 }
 
-/// The rows of the memory model: table rows whose first cell is a label.
+/// Table rows whose first cell is a label.
 fn rows(tree: &Tree) -> (BTreeMap<String, Row>, Vec<Violation>) {
     let (mut rows, mut found) = (BTreeMap::new(), Vec::new());
     let Some(file) = tree.file(MEMORY_MODEL) else {
@@ -217,7 +216,6 @@ fn spans(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Names of all functions of the loom tests.
 fn models(tree: &Tree) -> BTreeSet<String> {
     let loom = tree
         .rust("crates/")
@@ -228,7 +226,6 @@ fn models(tree: &Tree) -> BTreeSet<String> {
         .collect()
 }
 
-/// Labels in prose that the code lacks.
 fn mentions(tree: &Tree, edges: &BTreeMap<String, Edge>) -> Vec<Violation> {
     let unknown = |text: &str| -> Vec<String> {
         labels(text)

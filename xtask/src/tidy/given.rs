@@ -1,7 +1,5 @@
-//! Each of the nine packages given to this project is used, and there is one arrow and one
+//! Each of the nine packages given to this project is named in code, and there is one arrow and one
 //! object_store.
-//!
-//! A package is used where code names it, not where a manifest lists it.
 
 use super::tree::Tree;
 use super::violation::Violation;
@@ -36,7 +34,7 @@ impl Use {
     }
 }
 
-/// The files that use each package, sources before tests.
+/// Sources before tests.
 pub(crate) fn uses(tree: &Tree, packages: &[Package]) -> Vec<Use> {
     let named: Vec<_> = tree
         .rust("")
@@ -76,8 +74,8 @@ pub(crate) fn check(tree: &Tree, uses: &[Use]) -> Vec<Violation> {
         .collect()
 }
 
-/// A second arrow would mean two incompatible kinds of column in one program; a second
-/// object_store, stores that one engine cannot read.
+/// A second arrow would mean two incompatible kinds of column; a second object_store, stores that
+/// one engine cannot read.
 fn second(tree: &Tree, family: &str, is_member: impl Fn(&str) -> bool) -> Option<Violation> {
     let lock = tree.file("Cargo.lock")?;
     let lines: Vec<&str> = lock.text.lines().collect();

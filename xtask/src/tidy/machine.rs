@@ -3,7 +3,6 @@
 use super::tree::{File, Tree};
 use super::violation::Violation;
 
-/// Folders at the root of a developer's disk.
 const ROOTS: &[&str] = &[
     "home",
     "root",
@@ -17,7 +16,6 @@ const ROOTS: &[&str] = &[
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Keys of cargo's configuration that redirect packages.
 const REDIRECTIONS: &[&str] = &[
     "[source",
     "[registr",
@@ -43,7 +41,6 @@ fn absolute(line: &str) -> Option<String> {
     for root in ROOTS {
         let path = format!("/{root}/");
         for (at, _) in line.match_indices(&path) {
-            // Inside a longer path or an address it is not at a disk's root.
             let before = line[..at].chars().next_back();
             if !before.is_some_and(|c| c.is_alphanumeric() || "._-/~*}>)".contains(c)) {
                 return Some(format!(

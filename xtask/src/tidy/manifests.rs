@@ -5,11 +5,9 @@ use toml::{Table, Value};
 use super::tree::{File, Tree};
 use super::violation::Violation;
 
-/// Keys of `[package]` that every member inherits.
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "publish"];
 
-/// The manifest of the one crate that stands in a registry's place
-/// (`docs/decisions/0050-coroutines-for-loom.md`).
+/// The one crate that stands in a registry's place (`docs/decisions/0050-coroutines-for-loom.md`).
 const PATCH: &str = "crates/loom-coroutines/Cargo.toml";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
@@ -19,7 +17,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     for file in tree
         .files()
         .filter(|file| file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml"))
-        // Packages outside the workspace inherit nothing.
         .filter(|file| !file.path.starts_with("xtask/tests/outside/"))
     {
         match file.text.parse::<Table>() {
@@ -121,7 +118,6 @@ fn is_of_the_workspace(dependency: &Value) -> bool {
     path.is_some_and(|path| path.starts_with("crates/"))
 }
 
-/// All dependencies of a manifest, of any kind and target.
 fn dependencies(table: &Table) -> Vec<(&String, &Value)> {
     let targets = table
         .get("target")

@@ -6,7 +6,6 @@ use super::tree::{File, Tree};
 use super::violation::Violation;
 use crate::mutants::patch::{FOLDER, Patch};
 
-/// The file that names the simulator's oracles.
 const ORACLES: &str = "crates/sim/src/oracle.rs";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {

@@ -1,7 +1,6 @@
 //! A Rust source file for tidy: code tokens and comments, each with its line.
 //!
-//! Rustc's lexer makes the tokens, so strings, comments and lifetimes are the compiler's. Above it
-//! only test code and named paths are recognised (see [`RustSource::paths`]).
+//! Rustc's lexer makes the tokens. Above it only test code and named paths are recognised.
 
 mod paths;
 mod test_code;
@@ -12,9 +11,8 @@ pub(crate) use self::paths::NamedPath;
 
 #[derive(Debug)]
 pub(crate) struct RustSource {
-    /// Code without white space and comments.
     pub(crate) tokens: Vec<Token>,
-    /// Comments; adjacent line comments of the same kind are one.
+    /// Adjacent line comments of the same kind are one.
     pub(crate) comments: Vec<Comment>,
     pub(crate) code_starts: usize,
 }
@@ -22,9 +20,9 @@ pub(crate) struct RustSource {
 #[derive(Debug)]
 pub(crate) struct Token {
     pub(crate) text: String,
-    /// Line, from 1.
+    /// First line is 1.
     pub(crate) line: usize,
-    /// First byte, from 0.
+    /// First byte's offset in the file.
     pub(crate) at: usize,
     pub(crate) ident: bool,
     /// Whether it is `#[cfg(test)]` code, or in a file of tests.
@@ -33,7 +31,7 @@ pub(crate) struct Token {
 
 #[derive(Debug)]
 pub(crate) struct Comment {
-    /// First line, from 1.
+    /// First line is 1.
     pub(crate) line: usize,
     pub(crate) end: usize,
     pub(crate) kind: CommentKind,
@@ -49,7 +47,7 @@ pub(crate) enum CommentKind {
 }
 
 impl RustSource {
-    /// Reads `text`; `path` tells whether the file is test code.
+    /// `path` tells whether the file is test code.
     pub(crate) fn parse(path: &str, text: &str) -> RustSource {
         let mut source = RustSource {
             tokens: Vec::new(),
@@ -84,7 +82,7 @@ impl RustSource {
         source
     }
 
-    /// Every path that the code names, `use` trees expanded.
+    /// All paths that the code names, `use` trees expanded.
     pub(crate) fn paths(&self) -> Vec<NamedPath> {
         paths::named(&self.tokens)
     }

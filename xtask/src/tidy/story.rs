@@ -6,7 +6,6 @@ use super::rust_source::{CommentKind, RustSource};
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Fewest words of a sentence.
 const WORDS_MIN: usize = 5;
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {

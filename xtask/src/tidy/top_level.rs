@@ -15,13 +15,12 @@ const MUST: &[&str] = &[
     "benches",
     "crates",
     "docs",
-    // Planted bugs belong to no crate: docs/decisions/0047.
     "mutants",
     "rust-toolchain.toml",
     "xtask",
 ];
 
-/// Checks the names at the top; those with a leading dot are free.
+/// Names with a leading dot are free.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let names: BTreeSet<&str> = tree
         .files()

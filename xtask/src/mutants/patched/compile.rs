@@ -1,7 +1,5 @@
-//! Whether each patch compiles, without a run of its tests.
-//!
-//! Patches of one crate that change different files are checked together: a crate takes as many
-//! checks as its most patched file has patches.
+//! Whether each patch compiles. Patches of one crate that change different files are checked
+//! together: a crate takes as many checks as its most patched file has patches.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +16,6 @@ pub(crate) struct Compiled {
     refused: Vec<String>,
 }
 
-/// Compiles the library of each patch's crate with the patch.
 pub(crate) fn compile(workspace: &Workspace, limit: Limit) -> anyhow::Result<Compiled> {
     let patches = patches(workspace)?;
     let copy = Copy::make(workspace, "patched")?;

@@ -1,5 +1,4 @@
-//! The table of patches in `xtask/src/mutants/README.md`: each patch's killer, seconds, date and
-//! commit.
+//! The table of patches in `xtask/src/mutants/README.md`: killer, seconds, date and commit of each.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -13,7 +12,7 @@ use crate::workspace::Workspace;
 
 const MARKS: &str = "patches";
 
-/// Writes the rows into the document. Patches that did not run keep theirs while they exist.
+/// Patches that did not run keep their rows while they exist.
 pub(super) fn write(workspace: &Workspace, patched: &Patched) -> anyhow::Result<()> {
     let (date, commit) = (ask("date", &["-u", "+%Y-%m-%d"])?, commit()?);
     let all: Vec<String> = super::patches(workspace)?
@@ -32,7 +31,6 @@ pub(super) fn write(workspace: &Workspace, patched: &Patched) -> anyhow::Result<
     page::rewrite(workspace, MARKS, |old| merged(old, rows, &all))
 }
 
-/// The old table with new rows, without those of removed patches.
 fn merged(old: &str, new: Vec<(String, String)>, all: &[String]) -> String {
     let kept = old.lines().filter_map(|line| {
         let name = line.strip_prefix("| `")?.split('`').next()?;
@@ -49,7 +47,7 @@ fn merged(old: &str, new: Vec<(String, String)>, all: &[String]) -> String {
     text
 }
 
-/// The checked-out commit; `+` after it: with changes.
+/// A `+` after it means uncommitted changes.
 fn commit() -> anyhow::Result<String> {
     let changes = ask(
         "git",

@@ -1,7 +1,6 @@
 //! Links from documentation to Rust items: a link names only what some source names too.
 //!
-//! Rustdoc resolves them fully (`cargo xtask docs`). This check takes a second and no build, and
-//! finds links to names that were changed.
+//! Rustdoc resolves them fully (`cargo xtask docs`); this check needs no build.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +11,8 @@ use super::super::tree::Tree;
 use super::super::violation::Violation;
 use super::line_at;
 
-/// Parts of a path that are no names.
 const KEYWORDS: &[&str] = &["crate", "self", "super", "Self"];
 
-/// Checks the doc comments of all sources, and the Markdown beside the code, which rustdoc reads.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let names = names(tree);
     let mut found = Vec::new();
@@ -51,7 +48,7 @@ fn names(tree: &Tree) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Links of a text that may mean items, with their lines in it.
+/// Links that may mean items, with their lines in the text.
 fn targets(text: &str) -> Vec<(usize, String)> {
     // A reference without a definition links to an item if it is code: `[`Sleep`]`.
     let item = |link: BrokenLink<'_>| {
@@ -75,7 +72,7 @@ fn targets(text: &str) -> Vec<(usize, String)> {
     links.collect()
 }
 
-/// The first unknown name in the path `target`; `None` if all are known, or if it is no item path.
+/// `None` if all names are known, or if `target` is no item path.
 fn unknown<'a>(target: &'a str, names: &BTreeSet<&str>) -> Option<&'a str> {
     let path = target.split_once('@').map_or(target, |(_kind, path)| path);
     let path = path.split(['#', '<']).next().unwrap_or(path);

@@ -8,7 +8,6 @@ use super::super::violation::Violation;
 
 const TOPS: &[&str] = &["docs/", "crates/", "xtask/", "benches/", ".ci/", ".cargo/"];
 
-/// Checks comments of Rust sources, manifests and scripts, and the code spans of Markdown.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut look = |path: &str, line: usize, text: &str| {
@@ -27,7 +26,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
             }
         } else if file.path.ends_with(".md") {
             for (index, line) in file.text.lines().enumerate() {
-                // Links are checked with their anchors elsewhere; other paths are in code spans.
+                // Links are checked elsewhere; other paths are in code spans.
                 line.split('`')
                     .skip(1)
                     .step_by(2)
@@ -46,7 +45,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// The path in `word`, without punctuation, line number or anchor.
 fn mention(word: &str) -> Option<&str> {
     let word = word.split('#').next().unwrap_or(word);
     let word = word.split("::").next().unwrap_or(word);

@@ -15,10 +15,9 @@ use executor_core::{
     WorkerMetricsLocal, WorkerState, run_worker,
 };
 
-/// A subtree; its depth.
+/// A subtree's depth.
 type Tree = u32;
 
-/// State that the only worker shares with producers.
 struct Shared {
     scheduler: Scheduler<NativeWord>,
     injector: RefCell<VecDeque<Tree>>,

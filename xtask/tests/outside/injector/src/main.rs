@@ -12,7 +12,6 @@ const PRODUCERS: usize = 3;
 const BATCHES: usize = 500;
 const LINES: usize = 8;
 
-/// Lines of one producer.
 type Batch = Vec<(usize, usize)>;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -61,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes at most `most` lines, and puts the rest of the last batch back.
+/// Puts the rest of the last batch back.
 fn take_lines(queue: &Injector<Batch>, most: usize) -> Batch {
     let mut taken = Batch::new();
     queue.take(|mut batch| {

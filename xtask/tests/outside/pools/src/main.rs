@@ -8,7 +8,6 @@ use std::time::Duration;
 use pipeline_exec::{Job, PipelineExecutor, step};
 use pools::{CpuError, MixedError, PoolKind, Pools, WrongPool};
 
-/// Counts the words of a text that a blocking call read.
 fn words(text: &str) -> usize {
     text.split_whitespace().count()
 }

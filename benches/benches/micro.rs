@@ -1,7 +1,5 @@
 //! The cost of single operations: the executor's state word, and the job board's orders, a skip
 //! list of small keys beside a tree behind a lock.
-//!
-//! The benches `executor` and `pipeline` measure whole tasks and jobs.
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -23,7 +21,6 @@ fn state_word(c: &mut Criterion) {
     });
 }
 
-/// Jobs that wait.
 const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 
 /// Jobs whose costs are all over.
@@ -35,7 +32,7 @@ fn jobs(count: usize) -> impl Iterator<Item = JobHandle> {
     })
 }
 
-/// Jobs that come and go; many, so that the walked paths differ.
+/// Many, so that the walked paths differ.
 fn comers(waiting: usize) -> impl FnMut() -> JobHandle {
     let mut all = jobs(waiting + 4_096)
         .skip(waiting)

@@ -7,10 +7,9 @@
 //! done
 //! ```
 //!
-//! Arguments: jobs (100,000 by default) and workers (one). Jobs are submitted in rounds of a
-//! thousand; each round waits for its last ticket and for an empty queue, so that waiting jobs fit
-//! into caches. The cost per job is the difference of two counts over the difference in jobs. The
-//! program prints the time of a job.
+//! Arguments: jobs (100,000 by default) and workers (one). Jobs come in rounds of a thousand, so
+//! that waiting ones fit into caches. The cost per job is the difference of two counts over the
+//! difference in jobs. The program prints the time of a job.
 
 use std::error::Error;
 use std::thread;

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Arguments: tasks (a million by default) and workers (one). Instructions per task are the
-//! difference of the two `Collected` counts over that of the tasks, 2,097,152: start and end cancel
-//! out. The time is from the root's hand-over until all workers have left, so it needs many tasks.
+//! difference of the two `Collected` counts over that of the tasks. The printed time runs from the
+//! root's hand-over until all workers have left, so it needs many tasks.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use executor_threaded::{Executor, ExecutorConfig, Pin};
 
-/// A worker's own sum, added to the total when the worker ends.
+/// A worker's sum, added to the total when the worker ends.
 struct Sum {
     own: u64,
     total: Arc<AtomicU64>,
@@ -40,13 +40,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let total = Arc::new(AtomicU64::new(0));
     let sums = Arc::clone(&total);
-    // Callgrind is some fifty times as slow as the machine: by the clock a task would sometimes
-    // count as long, and take the public way, which is longer.
+    // Callgrind is some fifty times as slow as the machine: by the clock some tasks would count as
+    // long and take the longer, public way.
     let config = ExecutorConfig::new(workers)
         .pin_threads(Pin::Never)
         .tune(|tuning| tuning.short_task = Duration::from_secs(60));
-    // A task is a node's number, as in a heap: the children of `n` are `2 n` and `2 n + 1`, if they
-    // exist.
+    // A task is a node's number, as in a heap: the children of `n` are `2 n` and `2 n + 1`.
     let executor = Executor::<u64>::new(
         config,
         move |_| Sum {

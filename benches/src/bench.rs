@@ -13,36 +13,23 @@ use crate::options::{Knob, Options};
 use crate::report::Report;
 use crate::workload::Workload;
 
-/// Rounds of a first look.
 const ROUNDS_QUICK: usize = 3;
 
-/// One of the program's benches.
 pub(crate) trait Bench {
     fn about(&self) -> &'static About;
 
-    /// The peers with their versions, for the page.
-    ///
-    /// # Errors
-    ///
-    /// A peer is missing.
+    /// The peers with their versions, for the page. It is an error if one is missing.
     fn peers(&self, _options: &Options) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 
-    /// All workloads, in the order of the page; empty for a bench with its own [`run`](Self::run).
-    ///
-    /// # Errors
-    ///
-    /// A workload's input cannot be made.
+    /// All workloads in the order of the page; empty for a bench with its own [`run`](Self::run).
     fn workloads(&self, _options: &Options) -> Result<Vec<Workload>> {
         Ok(Vec::new())
     }
 
-    /// Measures the selected workloads and shows each complete table.
-    ///
-    /// # Errors
-    ///
-    /// A row fails or gives a wrong answer, or no workload is selected.
+    /// Measures the selected workloads and shows each complete table. It is an error if no workload
+    /// is selected, a row fails or its answer is wrong.
     fn run(&self, options: &Options, show: &mut dyn FnMut(Report)) -> Result<()> {
         let wanted = |workload: &Workload| workload.name.contains(&options.filter);
         let all = self.workloads(options)?;
@@ -71,18 +58,16 @@ pub(crate) trait Bench {
     }
 }
 
-/// A bench's name, question and options, and the places of its figures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About {
-    /// Name on the command line.
     pub(crate) name: &'static str,
-    /// Its question in one line, for the usage.
+    /// One line, for the usage.
     pub(crate) question: &'static str,
-    /// Path of its page in the workspace.
+    /// Path in the workspace.
     pub(crate) page: &'static str,
-    /// Folder of its plots, beside the page; empty without plots.
+    /// Folder beside the page; empty without plots.
     pub(crate) plots: &'static str,
-    /// Rounds by default.
+    /// Default number.
     pub(crate) rounds: usize,
     /// Options of this bench alone.
     pub(crate) knobs: &'static [Knob],

@@ -2,33 +2,28 @@
 
 use anyhow::Result;
 
-/// Who a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Windlass, with some settings.
     Ours,
-    /// Another library or engine that does the same.
     Peer,
-    /// No pool at all: the work itself, or the cost of doing nothing.
+    /// No pool: the work itself, or the cost of doing nothing.
     Baseline,
 }
 
 /// A row. It has no threads until it is started.
 pub(crate) struct Contender {
-    /// Name in the table.
     pub(crate) name: String,
-    /// Whose row it is.
     pub(crate) role: Role,
-    /// Rounds after which it stops: for peers whose round outlasts all others.
+    /// Limit for peers whose round outlasts all others.
     pub(crate) rounds_max: usize,
     start: Box<dyn Fn() -> Run>,
 }
 
-/// Does the work once. Dropping it ends the threads and everything else that `start` made.
+/// Does the work once. Dropping it ends all that `start` made.
 pub(crate) type Run = Box<dyn FnMut() -> Result<Outcome>>;
 
 impl Contender {
-    /// A row started by `start`, which is not measured.
+    /// `start` is not measured.
     pub(crate) fn new<R, O>(name: impl Into<String>, role: Role, start: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut() -> O + 'static,
@@ -45,7 +40,6 @@ impl Contender {
         }
     }
 
-    /// A row of ours.
     pub(crate) fn ours<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut() -> O + 'static,
@@ -54,7 +48,6 @@ impl Contender {
         Self::new(name, Role::Ours, start)
     }
 
-    /// A peer's row.
     pub(crate) fn peer<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut() -> O + 'static,
@@ -63,7 +56,7 @@ impl Contender {
         Self::new(name, Role::Peer, start)
     }
 
-    /// A row without a pool that is not compared with others.
+    /// Not compared with others.
     pub(crate) fn baseline<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut() -> O + 'static,
@@ -72,18 +65,16 @@ impl Contender {
         Self::new(name, Role::Baseline, start)
     }
 
-    /// The row `serial`: the answer, computed in one thread without a start.
+    /// The answer, computed in one thread.
     pub(crate) fn serial(answer: impl Fn() -> u64 + Clone + 'static) -> Self {
         Self::new("serial", Role::Baseline, move || answer.clone())
     }
 
-    /// Stops it after `rounds_max` rounds.
     pub(crate) fn slow(mut self, rounds_max: usize) -> Self {
         self.rounds_max = rounds_max;
         self
     }
 
-    /// Starts it.
     pub(crate) fn start(&self) -> Run {
         (self.start)()
     }
@@ -93,14 +84,14 @@ impl Contender {
 pub(crate) struct Outcome {
     /// Verified to be the workload's.
     pub(crate) answer: u64,
-    /// Figures measured by the row itself, where time from outside is not the workload's subject.
+    /// Figures measured by the row itself, where the elapsed time is not the workload's subject.
     pub(crate) measured: Vec<f64>,
-    /// Samples measured by the row, for percentiles of all rounds together.
+    /// Values for percentiles of all rounds together.
     pub(crate) samples: Vec<f64>,
 }
 
 impl Outcome {
-    /// Figures of a run that verified its answer itself.
+    /// The run has verified its answer itself.
     pub(crate) fn verified(measured: Vec<f64>) -> Self {
         Self {
             answer: 1,
@@ -110,7 +101,6 @@ impl Outcome {
     }
 }
 
-/// What a run may return.
 pub(crate) trait IntoOutcome {
     fn into_outcome(self) -> Result<Outcome>;
 }

@@ -1,6 +1,4 @@
 //! Our query engine as a client uses it: text in, rows out, planned anew each time as the peers do.
-//!
-//! This module has all code of the benches that runs queries with the crate `query`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +10,6 @@ use query::{Catalog, PipelineBuilder, QueryPlanner, QueryResult, Session, Work};
 
 use crate::THREADS;
 
-/// An executor with tables.
 #[derive(Debug)]
 pub(crate) struct Engine {
     work: Work,
@@ -20,18 +17,17 @@ pub(crate) struct Engine {
     tables: Catalog,
 }
 
-/// The phases of a query, from the client's call to its answer.
+/// Times from the client's call to its answer, in order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Phases {
-    /// Parsing and planning.
     pub(crate) plan: Duration,
     /// From plan to submitted job.
     pub(crate) submit: Duration,
     /// Until a worker claimed the first slot.
     pub(crate) wait: Duration,
-    /// From the first claim to the end of the job.
+    /// Until the end of the job.
     pub(crate) run: Duration,
-    /// From the end of the job until the client had the answer: mostly its wake-up.
+    /// Until the client had the answer: mostly its wake-up.
     pub(crate) wake: Duration,
 }
 
@@ -42,29 +38,27 @@ pub(crate) struct Answered {
     pub(crate) phases: Phases,
 }
 
-/// How far a query reads ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ahead {
-    /// Not at all: slots read by themselves.
+    /// Slots read by themselves.
     Off,
-    /// One byte: a morsel, while the one before is computed.
+    /// A morsel, while the one before is computed.
     OneMorsel,
-    /// The default distance, with this many requests at a time, or with their default number.
+    /// The default distance, with this many requests at a time, or their default number.
     Default(Option<usize>),
 }
 
-/// Pools on an executor with as many threads as every row gets.
+/// Pools with as many threads as every row gets.
 pub(crate) fn work() -> Result<Work> {
     Ok(Work::from(PipelineExecutor::new(THREADS)?))
 }
 
 impl Engine {
-    /// Over these tables, with an executor of its own.
+    /// Starts an executor of its own.
     pub(crate) fn new(tables: impl IntoIterator<Item = Arc<dyn TableSource>>) -> Result<Self> {
         Self::on(work()?, tables)
     }
 
-    /// Over these tables.
     pub(crate) fn on(work: Work, tables: impl IntoIterator<Item = Arc<dyn TableSource>>) -> Result<Self> {
         let mut catalog = Catalog::new();
         for table in tables {
@@ -112,7 +106,7 @@ impl Engine {
         Ok(query.run()?.rows)
     }
 
-    /// Sum of the time that workers have spent in slots.
+    /// Sum over the workers of their time in slots.
     pub(crate) fn busy(&self) -> Duration {
         let total = self.executor.snapshot().total();
         total.busy_main + total.busy_reserve + total.busy_lent

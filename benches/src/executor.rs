@@ -22,7 +22,6 @@ use crate::machine;
 use crate::options::Options;
 use crate::workload::Workload;
 
-/// The bench `executor`.
 pub(crate) struct Executor;
 
 impl Bench for Executor {

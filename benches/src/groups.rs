@@ -2,7 +2,7 @@
 //! others.
 //!
 //! Engines have the same rows in memory, SQL and number of threads. A query keeps about a hundred
-//! groups with the largest sums, so that it measures grouping and not how rows reach Python.
+//! groups, so that it does not measure how rows reach Python.
 
 mod rows;
 
@@ -39,7 +39,6 @@ const PEERS: [(&str, &str); 3] = [
 ];
 const SCRIPT: &str = "group_by.py";
 
-/// The bench `groups`.
 pub(crate) struct Groups;
 
 /// A JSON line that a peer prints.
@@ -141,7 +140,7 @@ fn measured(times_ms: Vec<f64>) -> Outcome {
     }
 }
 
-/// Key, sum and count of each group, in ascending order.
+/// Key, sum and count, in ascending order.
 fn answer(result: &QueryResult) -> Vec<[i64; 3]> {
     let mut rows = Vec::new();
     for batch in &result.batches {

@@ -4,8 +4,7 @@
 //!   for each round:  for each row:  start threads ─► run to warm up ─► run, measured ─► stop threads
 //! ```
 //!
-//! Disturbances of the machine hit all rows alike, and idle threads of one row take no core from
-//! another.
+//! Disturbances hit all rows alike, and idle threads of one row take no core from another.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,6 @@ use crate::workload::{Column, Workload};
 /// Time in which stopped threads that cannot be joined end.
 const QUIET: Duration = Duration::from_millis(2);
 
-/// One row's measurements.
 #[derive(Default)]
 struct Series {
     /// Values by column and round.
@@ -30,11 +28,7 @@ struct Series {
     cpu: Duration,
 }
 
-/// Runs all rows of `workload` for `rounds` rounds.
-///
-/// # Errors
-///
-/// A row fails, or gives another answer than the workload's.
+/// It is an error if a row fails, or gives another answer than the workload's.
 pub(crate) fn run(workload: Workload, rounds: usize) -> anyhow::Result<Report> {
     let rounds = rounds.min(workload.rounds_max);
     eprintln!("{}, {rounds} rounds", workload.name);

@@ -2,14 +2,12 @@
 //! busy, by where that runs.
 //!
 //! The loop is open: each round trip is due at a fixed moment, and its time runs from then. All use
-//! one connection in order, so a late one delays those behind it, as for a client's heartbeats.
-//! Client and echo are async tasks of one tokio runtime with two threads, the same for all rows.
+//! one connection in order, so a late one delays those behind it. Client and echo are async tasks
+//! of one tokio runtime with two threads, the same for all rows.
 //!
-//! The runtime's timer rounds up to milliseconds twice: to its wheel's next tick, and in the wait
-//! for events. That is most of the measured time, as the row *nowhere* shows. So each round trip is
-//! due at another place within the millisecond, and every round has all places. With a pace of
-//! whole milliseconds a round would have one place, and a row that begins late by luck would lead
-//! throughout.
+//! The runtime's timer rounds up to milliseconds twice, which is most of the measured time, as the
+//! row *nowhere* shows. So each round trip is due at another place within the millisecond: else a
+//! round would have one place, and a row that begins late by luck would lead throughout.
 
 use std::future::Future;
 use std::io;
@@ -35,7 +33,7 @@ use crate::workload::{Column, Workload};
 /// Time between two due round trips.
 const PACE: Duration = Duration::from_millis(5);
 
-/// Bytes there and back.
+/// Bytes each way.
 const BYTES: usize = 64;
 
 /// CPU tasks in flight.
@@ -56,11 +54,9 @@ trait Place: Send + Sync + 'static {
     /// Tasks in flight.
     const IN_FLIGHT: usize = IN_FLIGHT;
 
-    /// Runs a task and awaits its result.
     fn task(&self, seed: u64) -> impl Future<Output = u64> + Send;
 }
 
-/// No CPU work at all.
 struct Nowhere;
 
 impl Place for Nowhere {
@@ -71,7 +67,7 @@ impl Place for Nowhere {
     }
 }
 
-/// In the async tasks themselves.
+/// CPU work in the async tasks themselves.
 struct SameRuntime;
 
 impl Place for SameRuntime {
@@ -82,7 +78,7 @@ impl Place for SameRuntime {
     }
 }
 
-/// The runtime's blocking threads, one a task.
+/// One blocking thread a task.
 struct SpawnBlocking;
 
 impl Place for SpawnBlocking {
@@ -92,7 +88,7 @@ impl Place for SpawnBlocking {
     }
 }
 
-/// On rayon's threads, with a channel back.
+/// Rayon's threads, with a channel back.
 struct Rayon(ThreadPool);
 
 impl Place for Rayon {
@@ -104,7 +100,6 @@ impl Place for Rayon {
     }
 }
 
-/// On ours.
 struct Ours(Pools);
 
 impl Place for Ours {
@@ -114,7 +109,6 @@ impl Place for Ours {
     }
 }
 
-/// The bench `io-beside`.
 pub(crate) struct IoBeside;
 
 impl Bench for IoBeside {
@@ -211,7 +205,7 @@ fn row<P: Place>(
     Contender::new(name, role, start)
 }
 
-/// One round. Figures: CPU tasks per second in the window. Samples: milliseconds of round trips.
+/// Figures: CPU tasks per second. Samples: milliseconds of round trips.
 fn drive<P: Place>(runtime: &Runtime, place: &Arc<P>, window: Duration) -> Outcome {
     let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let (samples, tasks_per_s) = runtime.block_on(async {
@@ -228,14 +222,13 @@ fn drive<P: Place>(runtime: &Runtime, place: &Arc<P>, window: Duration) -> Outco
         let drivers: Vec<_> = drivers.collect();
         tokio::time::sleep(SETTLE).await;
         let (begun, before) = (Instant::now(), done.load(Ordering::Relaxed));
-        // In a task, like a server's: this thread is outside the runtime.
+        // In a task: this thread is outside the runtime.
         let samples = tokio::spawn(round_trips(begun, window))
             .await
             .expect("nothing panics");
         let tasks = done.load(Ordering::Relaxed) - before;
         let tasks_per_s = tasks as f64 / begun.elapsed().as_secs_f64();
         stop.store(true, Ordering::Relaxed);
-        // Leaves the cores to the next round, which may be another row's.
         for driver in drivers {
             driver.await.expect("nothing panics");
         }
@@ -248,8 +241,7 @@ fn drive<P: Place>(runtime: &Runtime, place: &Arc<P>, window: Duration) -> Outco
     }
 }
 
-/// Round trips at their due times, for `window` from `begun` on. Returns the milliseconds from due
-/// time to end of each.
+/// Returns the milliseconds from due time to end of each.
 async fn round_trips(begun: Instant, window: Duration) -> io::Result<Vec<f64>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -290,8 +282,7 @@ async fn round_trips(begun: Instant, window: Duration) -> io::Result<Vec<f64>> {
     Ok(samples)
 }
 
-/// Due place of round trip number `n` within its millisecond: steps of the golden section, evenly
-/// spread for any number.
+/// Due place of round trip `n`: steps of the golden section, evenly spread for any number.
 fn within_a_millisecond(n: u32) -> Duration {
     let part_of_2_32 = u64::from(n.wrapping_mul(2_654_435_769));
     Duration::from_nanos((part_of_2_32 * 1_000_000) >> 32)

@@ -1,7 +1,4 @@
 //! Chunked lists beside `Vec`, and the cost of finding a partition.
-//!
-//! Lists are of 64-bit numbers. Working sets fit a core's first or second level of cache, or
-//! neither.
 
 use std::hint::black_box;
 use std::ops::Index;
@@ -18,7 +15,7 @@ use crate::number::short;
 use crate::options::Options;
 use crate::workload::{Column, Workload};
 
-/// Values of the lists: a head, the first level of cache, the second, neither.
+/// Values that fit a head, the first level of cache, the second, and neither.
 const SIZES: [usize; 4] = [100, 4_000, 64_000, 4_000_000];
 /// Looks of a run; also the least number of pushes.
 const OPERATIONS: usize = 200_000;
@@ -26,10 +23,9 @@ const OPERATIONS: usize = 200_000;
 const FIXED: usize = 16_384;
 const PARTITIONS: usize = 256;
 
-/// An operation on a list, by its number of values.
+/// A list operation, by the list's number of values.
 type Operation = (&'static str, fn(usize) -> Workload);
 
-/// The bench `lists`.
 pub(crate) struct Lists;
 
 impl Bench for Lists {
@@ -58,7 +54,7 @@ impl Bench for Lists {
     }
 }
 
-/// Numbers that the compiler does not know.
+/// Unknown to the compiler.
 fn numbers(count: usize) -> impl Iterator<Item = u64> {
     (0..black_box(count) as u64).map(scrambled)
 }
@@ -83,7 +79,7 @@ fn table(name: String, units: usize, answer: impl Fn() -> u64 + 'static, rows: V
     .rows(rows)
 }
 
-/// A row that runs over what `make` makes; only the run is measured.
+/// Only `run` is measured.
 fn row<D: 'static>(
     name: &str,
     role: Role,
@@ -96,7 +92,6 @@ fn row<D: 'static>(
     })
 }
 
-/// A list of `size` numbers.
 fn vec_of(size: usize) -> Vec<u64> {
     numbers(size).collect()
 }
@@ -172,7 +167,7 @@ fn random_access(size: usize) -> Workload {
     table(name, OPERATIONS, move || looked_up(size), rows)
 }
 
-/// The sum that random access finds, without a list.
+/// The sum that random access finds.
 fn looked_up(size: usize) -> u64 {
     let found = places(size).into_iter().map(|place| scrambled(place as u64));
     found.fold(0, u64::wrapping_add)

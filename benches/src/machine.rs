@@ -5,18 +5,16 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use cpu_time::ProcessTime;
 
-/// The lock file of this program's build.
 const LOCK: &str = include_str!("../../Cargo.lock");
 
 /// The kernel counts in hundredths of a second, whatever its own clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Today's date, as `2026-11-21`.
+/// Today, as `2026-11-21`.
 pub(crate) fn date() -> String {
     Utc::now().format("%Y-%m-%d").to_string()
 }
 
-/// The processor's name, if the system gives it.
 pub(crate) fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let value = |key: &str| {
@@ -41,7 +39,6 @@ fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')
 }
 
-/// A period in which the machine is watched.
 #[derive(Debug)]
 pub(crate) struct Watch {
     busy: Option<Duration>,
@@ -58,7 +55,7 @@ impl Watch {
         }
     }
 
-    /// Average number of cores busy with other processes since then, if the system gives it.
+    /// Average number of cores busy with other processes.
     pub(crate) fn cores_of_others(&self) -> Option<f64> {
         let busy = busy()?.checked_sub(self.busy?)?;
         let others = busy.saturating_sub(self.own.elapsed());
@@ -71,8 +68,8 @@ fn busy() -> Option<Duration> {
     busy_ticks(&std::fs::read_to_string("/proc/stat").ok()?).map(|ticks| TICK * ticks)
 }
 
-/// The sum of the first line's fields without idle and waiting for disks (the fourth and fifth),
-/// and without the guests' at the end, which the first ones include.
+/// Ticks without idle and waiting for disks (fields four and five), and without the guests' at the
+/// end, which the first ones include.
 fn busy_ticks(stat: &str) -> Option<u32> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
     let ticks = fields.map_while(|field| field.parse::<u64>().ok()).enumerate();

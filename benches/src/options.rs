@@ -13,11 +13,10 @@ use crate::bench::{About, Bench};
 /// An option of one bench, with a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Knob {
-    /// The option, without dashes.
+    /// Without dashes.
     pub(crate) name: &'static str,
-    /// Its value if nothing else is asked for.
     pub(crate) default: &'static str,
-    /// Its meaning, for the usage.
+    /// For the usage.
     pub(crate) about: &'static str,
 }
 
@@ -34,7 +33,6 @@ pub(crate) struct Options {
     pub(crate) rounds: Option<usize>,
     /// A first look: few rounds, shorter windows, smaller tables.
     pub(crate) quick: bool,
-    /// The Python that has the peers.
     pub(crate) python: PathBuf,
     /// The workspace whose pages are to be written.
     pub(crate) write: Option<PathBuf>,
@@ -44,12 +42,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Finds the bench among `benches`, and reads its options.
-    ///
-    /// # Errors
-    ///
-    /// The bench or an option is unknown, a number is 0, or a page is to be written from a part of
-    /// its workloads.
+    /// Errors are an unknown bench or option, a number 0, and a page that would be written from a
+    /// part of its workloads.
     pub(crate) fn read(
         arguments: impl IntoIterator<Item = OsString>,
         benches: &[Box<dyn Bench>],
@@ -99,43 +93,30 @@ impl Options {
         Ok((&**bench, options))
     }
 
-    /// `full`, or `quick` for a first look.
     pub(crate) fn of(&self, full: u64, quick: u64) -> u64 {
         if self.quick { quick } else { full }
     }
 
-    /// The workspace command, for the page.
+    /// The workspace's command, for the page.
     pub(crate) fn command(&self) -> String {
         format!("cargo xtask bench {} --write", self.asked)
     }
 
-    /// The text of the knob `name`.
-    ///
-    /// # Panics
-    ///
-    /// The bench has no such knob.
+    /// Panics if the bench has no such knob.
     pub(crate) fn text(&self, name: &str) -> &str {
         let knob = self.knobs.iter().find(|knob| knob.name == name);
         let knob = knob.unwrap_or_else(|| panic!("the bench has no knob {name}"));
         self.values.get(name).map_or(knob.default, String::as_str)
     }
 
-    /// The comma-separated numbers of the knob `name`.
-    ///
-    /// # Errors
-    ///
-    /// Which text is no number, and why.
+    /// Reads numbers separated by commas.
     pub(crate) fn numbers<N: FromStr<Err: Display>>(&self, name: &str) -> anyhow::Result<Vec<N>> {
         let text = self.text(name);
         let numbers: Result<Vec<N>, _> = text.split(',').map(str::parse).collect();
         numbers.map_err(|error| anyhow::anyhow!("--{name} {text}: {error}"))
     }
 
-    /// The number of the knob `name`, which is more than 0.
-    ///
-    /// # Errors
-    ///
-    /// It is no such number.
+    /// Reads a number above 0.
     pub(crate) fn number<N: FromStr<Err: Display> + PartialOrd + Default>(
         &self,
         name: &str,
@@ -147,7 +128,6 @@ impl Options {
     }
 }
 
-/// How the program is used.
 pub(crate) fn usage(benches: &[Box<dyn Bench>]) -> String {
     let mut text = "usage: benches BENCH [FILTER] [OPTIONS]
 

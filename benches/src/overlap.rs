@@ -34,15 +34,15 @@ use crate::{THREADS, tpch};
 use watched::{Reading, Watched};
 
 const SCALE_QUICK: f64 = 0.05;
-/// Rows of a row group; a table has several, to read at the same time.
+/// Small, so that a table has several groups to read at the same time.
 const GROUP_ROWS: usize = 65_536;
 const GROUP_ROWS_QUICK: usize = 5_000;
 const MEGABYTES_PER_SECOND: u64 = 200;
 
-/// Time of less than one part in this many of the whole need not be hidden.
+/// A time below one part in this many of the whole need not be hidden.
 const LITTLE: f64 = 20.0;
 
-/// A query with little computation a byte, and one with much.
+/// Little computation a byte, and much.
 const QUERIES: [(&str, &str); 2] = [
     (
         "Q6",
@@ -62,7 +62,6 @@ const KNOBS: &[Knob] = &[
     Knob::new("at-once", "1,4,8,16", "requests at a time, besides the default"),
 ];
 
-/// The bench `overlap`.
 pub(crate) struct Overlap;
 
 impl Bench for Overlap {
@@ -121,7 +120,7 @@ impl Bench for Overlap {
     }
 }
 
-/// The table as generated, and as a file; the pools that read and compute.
+/// Also the pools that read and compute.
 struct File {
     generated: Arc<dyn TableSource>,
     work: Work,
@@ -156,12 +155,11 @@ impl File {
     }
 }
 
-/// The table's place, and the ways to read it.
 struct Place {
     name: String,
     table: Arc<Watched>,
     ways: Vec<Ahead>,
-    /// The server that the table is read from, if any.
+    /// Kept while the table is read from it.
     _server: Option<ObjectServer>,
 }
 
@@ -234,16 +232,16 @@ fn once(sql: &str, place: &Place, ahead: Ahead, file: &File, expected: &[String]
     ]))
 }
 
-/// The part of the shorter one of reading and computing that is hidden in the elapsed time; `None`
-/// if there is little to hide.
+/// The part of the shorter one that is hidden in the elapsed time; `None` if there is little to
+/// hide.
 fn hidden(elapsed: Duration, reading: &Reading, computing: Duration) -> Option<f64> {
     let (read, computed) = (reading.busy.as_secs_f64(), computing.as_secs_f64());
     let (shorter, elapsed) = (read.min(computed), elapsed.as_secs_f64());
     (shorter * LITTLE > elapsed).then(|| (read + computed - elapsed) / shorter)
 }
 
-/// The rows as one batch, so that their cuts do not matter, and as text, since text columns have
-/// other types in files.
+/// The rows as one batch, so that cuts do not matter, and as text, because text columns have other
+/// types in files.
 fn answer(result: &QueryResult) -> Result<Vec<String>> {
     let whole: RecordBatch = concat_batches(&result.schema, &result.batches)?;
     let mut rows = Vec::with_capacity(whole.num_rows());

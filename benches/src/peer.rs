@@ -12,48 +12,43 @@ use crate::options::{Knob, Options};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
 
-/// Our engine's name, in tables and in [`ENGINES`].
+/// Our engine's name in tables and in [`ENGINES`].
 pub(crate) const OURS: &str = "windlass";
 
-/// The knob that chooses engines.
 pub(crate) const ENGINES: Knob = Knob::new(
     "engines",
     "all",
     "windlass, duckdb, datafusion, datafusion-1024, polars, with commas between",
 );
 
-/// An interpreter, and its script.
 #[derive(Clone, Debug)]
 pub(crate) struct Python {
     program: PathBuf,
     script: &'static str,
 }
 
-/// A peer that is installed.
+/// Installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// What the script calls it.
+    /// Name in the script.
     key: &'static str,
-    /// What tables call it.
+    /// Name in tables.
     pub(crate) name: &'static str,
     version: String,
 }
 
-/// Whether `engine` is asked for.
 pub(crate) fn is_wanted(options: &Options, engine: &str) -> bool {
     let wanted = options.text(ENGINES.name);
     wanted == ENGINES.default || wanted.split(',').any(|name| name == engine)
 }
 
 impl Peer {
-    /// Its name and version.
     pub(crate) fn versioned(&self) -> String {
         format!("{} {}", self.name, self.version)
     }
 }
 
 impl Python {
-    /// The options' interpreter, for this script among the peers.
     pub(crate) fn new(options: &Options, script: &'static str) -> Self {
         Self {
             program: options.python.clone(),
@@ -61,12 +56,8 @@ impl Python {
         }
     }
 
-    /// The selected and installed ones of `known` (names in the script and in tables). Prints which
-    /// are missing.
-    ///
-    /// # Errors
-    ///
-    /// A page is to be written and a peer is missing.
+    /// The selected and installed ones of `known` (names in the script and in tables). Prints the
+    /// missing ones, which are an error if a page is to be written.
     pub(crate) fn peers(
         &self,
         known: &[(&'static str, &'static str)],
@@ -99,11 +90,7 @@ impl Python {
         Ok(there)
     }
 
-    /// The script's output about a peer, line by line, from a process of its own.
-    ///
-    /// # Errors
-    ///
-    /// The script fails, with its reason on standard error, or prints something else.
+    /// The output of a process of its own, line by line. Other output is an error.
     pub(crate) fn run<T: DeserializeOwned>(
         &self,
         peer: &Peer,

@@ -27,7 +27,6 @@ use crate::machine;
 use crate::options::Options;
 use crate::workload::Workload;
 
-/// The bench `pipeline`.
 pub(crate) struct Pipeline;
 
 impl Bench for Pipeline {
@@ -57,12 +56,11 @@ impl Bench for Pipeline {
     }
 }
 
-/// Ours, with as many threads as all contenders get.
+/// Gives our executor as many threads as all contenders get.
 fn builder() -> PipelineExecutorBuilder {
     PipelineExecutor::builder().threads(THREADS)
 }
 
-/// Ours, started.
 fn windlass() -> PipelineExecutor {
     started(builder())
 }
@@ -71,7 +69,6 @@ fn started(builder: PipelineExecutorBuilder) -> PipelineExecutor {
     builder.build().expect("the executor starts")
 }
 
-/// A pool of rayon's.
 fn rayon_of(threads: usize) -> ThreadPool {
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     pool.expect("rayon starts")

@@ -1,7 +1,6 @@
 //! The one plot module: lines for a family, percentile curves for many samples.
 //!
-//! A table of a few rows has no plot, which would only repeat it. Plots are SVG of lines and
-//! shapes, with a log axis where values spread.
+//! A table of a few rows has no plot, which would only repeat it.
 
 mod axis;
 mod lines;
@@ -13,22 +12,16 @@ use plotters::prelude::*;
 
 use crate::report::Report;
 
-/// A picture as SVG, or the drawing's error.
 pub(crate) type Drawn = Result<String, Box<dyn Error + Send + Sync>>;
 
-/// Where things are drawn.
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Width of every picture.
 const WIDTH: u32 = 800;
 
-/// The font of all text, and its size.
 const FONT: (&str, u32) = ("sans-serif", 14);
 
-/// Text and thin lines.
 const INK: RGBColor = RGBColor(40, 40, 40);
 
-/// The grid.
 const PALE: RGBColor = RGBColor(225, 225, 225);
 
 /// Colours that colour-blind readers can distinguish (Okabe and Ito); ours is the first.
@@ -42,8 +35,7 @@ const LINES: [RGBColor; 7] = [
     INK,
 ];
 
-/// The plot of a report, or of all members of a family, and its name; `None` if there is nothing to
-/// draw.
+/// A plot and its name, of a report or of a family; `None` if there is nothing to draw.
 pub(crate) fn of(reports: &[Report]) -> Option<(&str, Drawn)> {
     let first = reports.first()?;
     match &first.family {
@@ -52,7 +44,7 @@ pub(crate) fn of(reports: &[Report]) -> Option<(&str, Drawn)> {
     }
 }
 
-/// A white picture, [`WIDTH`] wide, for white and black pages.
+/// White, for white and black pages.
 fn canvas(svg: &mut String, height: u32) -> Result<Area<'_>, Box<dyn Error + Send + Sync>> {
     let area = SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area();
     area.fill(&WHITE)?;

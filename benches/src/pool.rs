@@ -1,9 +1,8 @@
 //! The common trait of all pools that take tasks from outside.
 //!
-//! A pool starts with the work that it does on a task. Work may spawn more tasks from inside, and
-//! returns a number; the numbers are summed. Each pool is used as its documentation advises: typed
-//! tasks if it has them, otherwise closures with few captures; threads know their slot of the
-//! tally.
+//! Work on a task may spawn more tasks, and returns a number; the numbers are summed. Each pool is
+//! used as its documentation advises: typed tasks if it has them, otherwise closures with few
+//! captures.
 
 mod channel;
 mod rayon;
@@ -16,12 +15,10 @@ pub(crate) use self::windlass::{Ours, Windlass};
 
 use crate::contender::{Contender, IntoOutcome, Role};
 
-/// Threads that run the given tasks.
 pub(crate) trait Pool<T>: Sync {
-    /// Hands over a task from outside.
     fn spawn(&self, task: T);
 
-    /// Hands over many tasks, at once if the pool can.
+    /// Hands the tasks over at once if the pool can.
     fn spawn_batch(&self, tasks: Vec<T>) {
         tasks.into_iter().for_each(|task| self.spawn(task));
     }
@@ -31,17 +28,15 @@ pub(crate) trait Pool<T>: Sync {
     fn wait(&mut self, tasks: u64) -> u64;
 }
 
-/// A pool's work on a task: a function of the task, and of a way to spawn more, to a result.
+/// A pool's work: a function of the task, and of a way to spawn more.
 pub(crate) trait Work<T>: Fn(T, &mut dyn FnMut(T)) -> u64 + Clone + Send + Sync + 'static {}
 
 impl<T, W: Fn(T, &mut dyn FnMut(T)) -> u64 + Clone + Send + Sync + 'static> Work<T> for W {}
 
 pub(crate) struct Start<T> {
-    /// Name in the table.
     pub(crate) name: String,
-    /// Whose it is.
     pub(crate) role: Role,
-    /// Starts the threads; dropping the pool stops them.
+    /// Dropping the pool stops its threads.
     pub(crate) start: Box<dyn Fn() -> Box<dyn Pool<T>>>,
 }
 
@@ -55,7 +50,7 @@ impl<T> Start<T> {
     }
 }
 
-/// Ours, with these settings, and all peers, doing `work`.
+/// Ours, with these settings, and all peers.
 pub(crate) fn all<T: Send + 'static>(ours: &[Ours], work: impl Work<T>) -> Vec<Start<T>> {
     let mut pools = Vec::new();
     for one in ours {
@@ -78,7 +73,7 @@ pub(crate) fn all<T: Send + 'static>(ours: &[Ours], work: impl Work<T>) -> Vec<S
     pools
 }
 
-/// The rows of all these pools; each does `run`.
+/// A row for each pool; each row does `run`.
 pub(crate) fn rows<T: Send + 'static, O: IntoOutcome + 'static>(
     ours: &[Ours],
     work: impl Work<T>,
@@ -98,7 +93,7 @@ pub(crate) fn rows<T: Send + 'static, O: IntoOutcome + 'static>(
 mod tests {
     use super::*;
 
-    /// A task `n` spawns `n` tasks `n - 1`: task `n` makes one, `n`, `n (n - 1)`, ... tasks.
+    /// A task `n` spawns `n` tasks `n - 1`.
     fn falling(n: u64, spawn: &mut dyn FnMut(u64)) -> u64 {
         (0..n).for_each(|_| spawn(n - 1));
         n

@@ -1,9 +1,6 @@
 //! Predicts makespans from the simulator's virtual time, and the error of that on the cores at
 //! hand.
 //!
-//! The costs of operations and the loads on threads are measured in turn; then the loads run in the
-//! simulator.
-//!
 //! ```text
 //!   rounds:  calibrate ─► loads on 1 and 2 threads, in turn ─┐
 //!                │                                           ├─► error of each prediction
@@ -36,7 +33,7 @@ use load::{COARSE, FINE, LARGE, Load};
 use threads::{Burner, measure};
 use virtual_time::predict;
 
-/// Threads on which loads are measured, as far as there are cores.
+/// Numbers of threads, as far as there are cores.
 const THREADS: [usize; 2] = [1, 2];
 
 /// Tries of a round until no other program disturbs it.
@@ -48,7 +45,7 @@ const SEEDS: u64 = 5;
 /// Fewer undisturbed runs say nothing.
 const RUNS_MIN: usize = 3;
 
-/// Workers of a curve in a first look, at most.
+/// Workers of a curve in a first look.
 const WORKERS_QUICK: usize = 16;
 
 const KNOBS: &[Knob] = &[Knob::new(
@@ -57,7 +54,6 @@ const KNOBS: &[Knob] = &[Knob::new(
     "numbers of workers of the curves, 1 to 1,024",
 )];
 
-/// The bench `predict`.
 pub(crate) struct Predict;
 
 impl Bench for Predict {
@@ -97,7 +93,6 @@ impl Bench for Predict {
     }
 }
 
-/// What the rounds found.
 #[derive(Default)]
 struct Measured {
     calibration: Calibration,
@@ -106,8 +101,7 @@ struct Measured {
     runs: Vec<Vec<f64>>,
 }
 
-/// Calibrates and measures in turn. Returns the loads beside their predictions, and the costs used
-/// for these.
+/// Returns the loads beside their predictions, and the costs used.
 fn errors(loads: &[Load], rounds: usize) -> Result<(Report, Costs)> {
     let cores = std::thread::available_parallelism()?.get();
     let threads = || THREADS.into_iter().filter(move |threads| *threads <= cores);
@@ -178,7 +172,6 @@ fn name_of(load: &Load, workers: usize) -> String {
     )
 }
 
-/// Puts the simulator's predictions beside the measured figures.
 fn add_predictions(report: &mut Report, rows: &[(Load, usize)], runs: &[Vec<f64>], costs: &Costs) {
     let heads = [
         "predicted, ms",
@@ -265,13 +258,12 @@ impl Point {
         }
     }
 
-    /// The bound of a greedy scheduler in which each task waits until a worker was woken for it.
+    /// Bound of a greedy scheduler in which each task waits until a worker was woken for it.
     fn burdened_ns(&self) -> u64 {
         self.profile.burdened_span_ns + self.one_ns.div_ceil(self.workers as u64)
     }
 
-    /// A line of the load's curve: milliseconds, and speed-up over the work on one worker without
-    /// costs.
+    /// Speed-up is over the work on one worker without costs.
     fn workload(&self, load: &Load) -> Workload {
         let profile = &self.profile;
         let row = |name, role, ns: u64| {
@@ -311,7 +303,7 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Load average of the last minute, if the system gives it.
+/// The load average of the last minute.
 fn load_average() -> String {
     let average = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     average

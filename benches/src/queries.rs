@@ -1,8 +1,8 @@
 //! A short query beside heavy ones, in our engine and in others: its latency when all threads are
 //! busy.
 //!
-//! Each engine has the same rows, SQL and number of threads. Every answer is verified, the peers'
-//! by their script. `benches/queries.md` describes the measurement.
+//! Each engine has the same rows, SQL and number of threads. `benches/queries.md` describes the
+//! measurement.
 
 mod clients;
 mod load;
@@ -48,7 +48,7 @@ const PEERS: [(&str, &str); 4] = [
 ];
 const SCRIPT: &str = "short_beside_heavy.py";
 
-/// Columns, by their places.
+/// Index of a column.
 const P99: usize = 2;
 const KEPT: usize = 9;
 
@@ -67,7 +67,6 @@ const KNOBS: &[Knob] = &[
     ),
 ];
 
-/// The bench `queries`.
 pub(crate) struct Queries;
 
 impl Bench for Queries {
@@ -97,12 +96,11 @@ impl Bench for Queries {
     }
 }
 
-/// What all loads share.
 struct Setup {
     tables: Vec<Arc<dyn TableSource>>,
     answers: Answers,
     python: Python,
-    /// What peers are told.
+    /// The peers' input.
     told: PathBuf,
     from_files: bool,
     seconds: f64,
@@ -201,7 +199,7 @@ impl Setup {
 
     fn ours(&self, clients: usize) -> Result<Outcome> {
         let engine = Clients::new(self.tables.clone(), &self.answers)?;
-        // Each kind once beforehand: costs of the first time are not measured.
+        // Costs of the first time are not measured.
         engine.short()?;
         engine.heavy()?;
         let lasts = Duration::from_secs_f64(self.seconds);

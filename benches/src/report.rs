@@ -8,9 +8,8 @@ use crate::stats::Stats;
 use crate::target::Verdict;
 use crate::workload::{Column, Family, Workload};
 
-/// The table of one workload.
+/// The figures of one workload.
 pub(crate) struct Report {
-    /// The workload's name.
     pub(crate) name: String,
     /// What was done.
     pub(crate) story: String,
@@ -20,22 +19,21 @@ pub(crate) struct Report {
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
     pub(crate) verdicts: Vec<Verdict>,
-    /// The bench's note below the table.
+    /// Text below the table.
     pub(crate) note: String,
     pub(crate) family: Option<Family>,
 }
 
-/// A row's figures.
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) rounds: usize,
-    /// A figure for each column.
+    /// One for each column.
     pub(crate) figures: Vec<Stats>,
-    /// Its samples of all rounds, sorted.
+    /// Samples of all rounds, sorted.
     pub(crate) samples: Vec<f64>,
-    /// CPU time of the process over elapsed time, in all rounds: the number of busy cores. `None`
-    /// for work in another process.
+    /// CPU time of the process over elapsed time, in all rounds. `None` for work in another
+    /// process.
     pub(crate) cpu_per_wall: Option<f64>,
 }
 
@@ -65,7 +63,6 @@ impl Report {
         self.rows.iter().any(|row| row.role == Role::Peer)
     }
 
-    /// The best figure of a peer in a column.
     fn best_peer(&self, column: usize) -> Option<f64> {
         let peers = self.rows.iter().filter(|row| row.role == Role::Peer);
         let figures = peers.map(|row| row.figures[column].median);
@@ -78,7 +75,7 @@ impl Report {
     }
 }
 
-/// A report of one column, with a row of ours and one of a peer.
+/// One column, with a row of ours and one of a peer.
 #[cfg(test)]
 pub(crate) fn sample([ours, peer]: [f64; 2]) -> Report {
     let row = |name: &str, role, figure| Row {

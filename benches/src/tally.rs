@@ -9,7 +9,7 @@
 //! - otherwise (rayon's `spawn`) one shared word counts tasks, as in rayon's own
 //!   `scope`.
 //!
-//! The caller sleeps meanwhile: one that looked every 50 µs took a tenth of the time of two working
+//! The caller sleeps meanwhile: one that looked every 50 µs took a tenth of the time of two
 //! threads.
 
 use std::cell::OnceCell;
@@ -23,10 +23,10 @@ thread_local! {
     static HERE: OnceCell<(Arc<Tally>, Arc<Slot>)> = const { OnceCell::new() };
 }
 
-/// In place of a count: no caller waits.
+/// Stands for a count while no caller waits.
 const NO_CALLER: u64 = u64::MAX;
 
-/// The results of one pool's threads.
+/// Results of one pool's threads.
 #[derive(Debug)]
 pub(crate) struct Tally {
     slots: Mutex<Vec<Arc<Slot>>>,
@@ -48,7 +48,7 @@ impl Default for Tally {
     }
 }
 
-/// The results of one thread, which alone writes it.
+/// Results of one thread, which alone writes them.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     result: CachePadded<Result>,
@@ -76,7 +76,8 @@ impl Tally {
         assert!(fresh.is_ok(), "a thread belongs to one pool");
     }
 
-    /// Wakes the waiting caller if all tasks of the slots are done: for a thread without work.
+    /// Called by a thread without work: wakes the waiting caller if all tasks of the slots are
+    /// done.
     pub(crate) fn ran_out(&self) {
         // The caller stores what it waits for, then reads the counts; this thread has counted, then
         // reads what the caller waits for. One of the two sees the other.
@@ -87,7 +88,7 @@ impl Tally {
         }
     }
 
-    /// Counts a task in the shared word, and wakes the waiting caller if it was the last.
+    /// Counts in the shared word; wakes the waiting caller if this task was the last.
     fn count(&self) {
         // As above; the addition is the fence.
         let done = self.shared.fetch_add(1, Ordering::SeqCst) + 1;
@@ -117,7 +118,6 @@ impl Tally {
 }
 
 impl Slot {
-    /// Adds a result.
     #[inline]
     pub(crate) fn add(&self, result: u64) {
         let Result { sum, .. } = &*self.result;
@@ -127,7 +127,7 @@ impl Slot {
         );
     }
 
-    /// Adds a result, and counts the task for [`Meter::wait`].
+    /// Counts the task for [`Meter::wait`].
     #[inline]
     pub(crate) fn add_task(&self, result: u64) {
         self.add(result);
@@ -136,19 +136,18 @@ impl Slot {
     }
 }
 
-/// Adds a result to the current thread's slot.
 #[inline]
 pub(crate) fn add_here(result: u64) {
     with_slot(|_, slot| slot.add(result));
 }
 
-/// Adds a result to the current thread's slot, and counts the task there.
+/// Counts the task in the current thread's slot.
 #[inline]
 pub(crate) fn add_task_here(result: u64) {
     with_slot(|_, slot| slot.add_task(result));
 }
 
-/// Adds a result to the current thread's slot, and counts the task in the shared word.
+/// Counts the task in the shared word.
 #[inline]
 pub(crate) fn add_and_count(result: u64) {
     with_slot(|tally, slot| {
@@ -165,7 +164,6 @@ fn with_slot(f: impl FnOnce(&Tally, &Slot)) {
     });
 }
 
-/// Reads a tally, round by round.
 #[derive(Debug)]
 pub(crate) struct Meter {
     tally: Arc<Tally>,
@@ -179,18 +177,15 @@ impl Meter {
         Self { tally, sum, tasks }
     }
 
-    /// The sum since the last call. Only for a caller that knows that nothing is running.
+    /// Since the last call. Only for a caller that knows that nothing is running.
     pub(crate) fn take(&mut self) -> u64 {
         let (sum, tasks) = self.tally.totals();
         self.tasks = tasks;
         sum.wrapping_sub(std::mem::replace(&mut self.sum, sum))
     }
 
-    /// Sleeps until `tasks` more tasks are counted. Returns the sum since the last call.
-    ///
-    /// # Panics
-    ///
-    /// More were counted: a thread did more work than it was given.
+    /// Returns the sum since the last call. Panics if more tasks were counted: a thread did more
+    /// work than it was given.
     pub(crate) fn wait(&mut self, tasks: u64) -> u64 {
         let expected = self.tasks + tasks;
         let caller = std::thread::current();
@@ -213,8 +208,7 @@ impl Meter {
 mod tests {
     use super::*;
 
-    /// Three threads that do one, two and three tasks a round; each calls `count` for a task and
-    /// `end` at its end.
+    /// Three threads that do one, two and three tasks a round.
     fn is_woken(count: fn(u64), end: fn(&Tally)) {
         let tally = Arc::new(Tally::default());
         let mut meter = Meter::new(Arc::clone(&tally));

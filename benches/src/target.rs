@@ -9,10 +9,8 @@ use crate::report::Row;
 pub(crate) struct Target {
     /// Name of our row.
     pub(crate) row: &'static str,
-    /// Index of the column.
     pub(crate) column: usize,
     pub(crate) aim: Aim,
-    /// The other figure.
     pub(crate) of: Of,
 }
 
@@ -25,7 +23,7 @@ pub(crate) enum Aim {
     AtLeast(f64),
     /// Both are times, and the row is to be at least this many times as fast.
     AsFast(f64),
-    /// The distance is only told.
+    /// Reported without an aim.
     Told,
 }
 
@@ -33,9 +31,8 @@ pub(crate) enum Aim {
 pub(crate) enum Of {
     /// The best peer of the table, or the best of those named.
     Best(&'static [&'static str]),
-    /// A certain row.
     Row(&'static str),
-    /// A certain part of a row's figure, with a name of its own.
+    /// A part of a row's figure, with a name of its own.
     Share {
         row: &'static str,
         times: f64,
@@ -47,7 +44,6 @@ pub(crate) enum Of {
         plus: f64,
         called: &'static str,
     },
-    /// A number.
     Number(f64),
 }
 
@@ -60,7 +56,6 @@ impl Of {
     };
 }
 
-/// All peers of the table.
 pub(crate) const ALL_PEERS: Of = Of::Best(&[]);
 
 impl Target {
@@ -69,17 +64,14 @@ impl Target {
         Self::new(Aim::AtMost(at_most), of)
     }
 
-    /// The same where more is better.
     pub(crate) fn at_least(at_least: f64, of: Of) -> Self {
         Self::new(Aim::AtLeast(at_least), of)
     }
 
-    /// A time that is to be at least this many times as short as the other.
     pub(crate) fn as_fast(times: f64, of: Of) -> Self {
         Self::new(Aim::AsFast(times), of)
     }
 
-    /// A ratio to report, without an aim.
     pub(crate) fn told(of: Of) -> Self {
         Self::new(Aim::Told, of)
     }
@@ -93,23 +85,17 @@ impl Target {
         }
     }
 
-    /// Another row of ours.
     pub(crate) fn row(mut self, row: &'static str) -> Self {
         self.row = row;
         self
     }
 
-    /// Another column.
     pub(crate) fn column(mut self, column: usize) -> Self {
         self.column = column;
         self
     }
 
-    /// The verdict on the figures.
-    ///
-    /// # Panics
-    ///
-    /// It names a missing row: such a target could never be missed.
+    /// Panics on a missing row: such a target could never be missed.
     pub(crate) fn judge(&self, heads: &[&str], rows: &[Row]) -> Verdict {
         let figure = |row: &Row| row.figures[self.column].median;
         let find = |name: &str| {
@@ -177,7 +163,6 @@ impl Target {
     }
 }
 
-/// Whether a target was met.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Verdict {
     /// The aim and the result.

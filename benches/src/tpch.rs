@@ -12,7 +12,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use query::source::TpchTable;
 
-/// The columns of `lineitem` that Q1 and Q6 read.
+/// Columns of `lineitem` that Q1 and Q6 read.
 pub(crate) const LINEITEM: [&str; 7] = [
     "l_quantity",
     "l_extendedprice",
@@ -23,7 +23,7 @@ pub(crate) const LINEITEM: [&str; 7] = [
     "l_shipdate",
 ];
 
-/// TPC-H Q1, with the date computed.
+/// Q1 with the date computed.
 pub(crate) const Q1: &str = "select l_returnflag, l_linestatus, sum(l_quantity) as sum_qty, sum(l_extendedprice) as \
      sum_base_price, sum(l_extendedprice * (1 - l_discount)) as sum_disc_price, sum(l_extendedprice \
      * (1 - l_discount) * (1 + l_tax)) as sum_charge, avg(l_quantity) as avg_qty, \
@@ -31,11 +31,7 @@ pub(crate) const Q1: &str = "select l_returnflag, l_linestatus, sum(l_quantity) 
      lineitem where l_shipdate <= date '1998-09-02' group by l_returnflag, l_linestatus order by \
      l_returnflag, l_linestatus";
 
-/// The places of the columns with these names, ascending.
-///
-/// # Errors
-///
-/// A column is missing.
+/// The places of the named columns, ascending.
 pub(crate) fn indices(schema: &SchemaRef, columns: &[&str]) -> anyhow::Result<Vec<usize>> {
     let found: Result<Vec<usize>, _> = columns.iter().map(|name| schema.index_of(name)).collect();
     let mut found = found?;
@@ -43,11 +39,7 @@ pub(crate) fn indices(schema: &SchemaRef, columns: &[&str]) -> anyhow::Result<Ve
     Ok(found)
 }
 
-/// The named columns of a morsel, in that order.
-///
-/// # Errors
-///
-/// A column is missing.
+/// Columns in the order of `columns`.
 pub(crate) fn read(table: &TpchTable, morsel: usize, columns: &[&str]) -> anyhow::Result<Vec<ArrayRef>> {
     let schema = table.schema();
     let mut reader = table.open(morsel, &indices(&schema, columns)?)?;
@@ -57,11 +49,6 @@ pub(crate) fn read(table: &TpchTable, morsel: usize, columns: &[&str]) -> anyhow
     arrays.collect()
 }
 
-/// Writes the named columns of `table` to `path`.
-///
-/// # Errors
-///
-/// A column is missing, or the file cannot be written.
 pub(crate) fn write(
     table: &TpchTable,
     columns: &[&str],

@@ -19,14 +19,13 @@ use crate::workload::{Column, Workload};
 
 const MS: u64 = 1_000_000;
 
-/// When all clients' first jobs, which come at the same moment, have grown old: on one worker 16 of
-/// them take 8 ms each, in 17 of 20 parts of its time.
+/// By then all clients' first jobs, which come at once, have grown old: on one worker 16 of them
+/// take 8 ms each, in 17 of 20 parts of its time.
 const SETTLED_NS: u64 = 200 * MS;
 
 /// Heavy jobs cancelled in the run that measures cancels.
 const CANCELS: u32 = 20;
 
-/// Slots of the one job.
 const SLOTS: usize = 1_000;
 
 /// Least part of the possible speed-up.
@@ -37,7 +36,6 @@ const KNOBS: &[Knob] = &[
     Knob::new("heavies", "0,1,2,4,8,16", "numbers of heavy clients"),
 ];
 
-/// The bench `load`.
 pub(crate) struct VirtualLoad;
 
 impl Bench for VirtualLoad {
@@ -200,7 +198,7 @@ fn flood_figures(workers: usize) -> Result<Vec<f64>, Failure> {
 
 const SLOTS_OF_1_MS: &str = "slots of 1 ms";
 
-/// A job of a thousand equal slots on some workers, asleep when it comes.
+/// The workers are asleep when the job comes.
 fn speed_up(workers: usize) -> Workload {
     let without_wakes = || Costs {
         unpark_ps: 0,
@@ -246,7 +244,7 @@ fn speed_up(workers: usize) -> Workload {
     .family("one job of 1,000 slots", "workers", workers as f64)
 }
 
-/// The reached part of the best possible with whole slots, the speed-up, the time, and when the
+/// The part of the best possible speed-up with whole slots, the speed-up, the time, and when the
 /// last worker begins.
 fn speed_up_figures(workers: usize, slot_us: u64, costs: Costs) -> Result<Vec<f64>, Failure> {
     let (main, reserve) = split(workers);
@@ -258,7 +256,6 @@ fn speed_up_figures(workers: usize, slot_us: u64, costs: Costs) -> Result<Vec<f6
     };
     let stages = StageGraph::from(vec![Arc::new(Slots) as Arc<dyn Stage>]);
     let job = JobSpec::new("equal", JobId::new(0), stages);
-    // The workers sleep when the job comes.
     let begin_ns = MS;
     let simulation = Simulation::new(1)
         .strategy(StrategyKind::Earliest)
@@ -290,7 +287,7 @@ fn split(workers: usize) -> (usize, usize) {
     split_threads(NonZeroUsize::new(workers).expect("options say from 1 on"))
 }
 
-/// A stage of [`SLOTS`] slots; the simulator sets their time.
+/// The simulator sets the time of its slots.
 struct Slots;
 
 impl Stage for Slots {

@@ -4,26 +4,23 @@ use crate::contender::{Contender, Outcome};
 use crate::target::Target;
 
 pub(crate) struct Workload {
-    /// Name, for the heading and the filter.
+    /// Name for the heading and the filter.
     pub(crate) name: String,
-    /// The work in a sentence or two, for the caption.
+    /// One or two sentences, for the caption.
     pub(crate) story: String,
     /// Units of work of one run.
     pub(crate) units: u64,
-    /// The table's figures of each row; the plot shows the first.
+    /// The plot shows the first.
     pub(crate) columns: Vec<Column>,
     /// Runs before the measured one.
     pub(crate) warm_ups: usize,
-    /// Rounds at most, whatever the options say: for work that takes long and varies little.
+    /// Limit whatever the options say: for work that takes long and varies little.
     pub(crate) rounds_max: usize,
-    /// Computes the right answer.
     pub(crate) answer: Box<dyn Fn() -> u64>,
-    /// The rows, ours first.
+    /// Ours first.
     pub(crate) rows: Vec<Contender>,
-    /// What is aimed at.
     pub(crate) targets: Vec<Target>,
-    /// Whether the process's CPU time says nothing, because the work is in another process or in
-    /// virtual time.
+    /// The process's CPU time says nothing: the work is in another process or in virtual time.
     pub(crate) is_elsewhere: bool,
     pub(crate) family: Option<Family>,
 }
@@ -31,25 +28,22 @@ pub(crate) struct Workload {
 /// Workloads that differ in one size: their rows share a table, and a plot of lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    /// Name of all together.
     pub(crate) name: String,
     /// What the size counts.
     pub(crate) axis: &'static str,
-    /// This one's size.
     pub(crate) size: f64,
-    /// This one's name in the table.
+    /// This member's name in the table.
     pub(crate) label: String,
     /// Columns of a table with a line for each member and a column for each row; if empty, a line
     /// for each row of each member.
     pub(crate) pivot: &'static [usize],
-    /// The column that is plotted, if any.
     pub(crate) plot: Option<usize>,
 }
 
 /// A figure of a row; less is better, unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
-    /// Elapsed time from the call to its return, for each unit of work.
+    /// Elapsed time of a call for each unit of work.
     PerUnit {
         head: &'static str,
         /// Nanoseconds of the head's unit of time.
@@ -59,9 +53,9 @@ pub(crate) enum Column {
     CpuPercent,
     /// The outcome's figure of this index.
     Measured { head: &'static str, index: usize },
-    /// The same, where more is better.
+    /// The outcome's figure of this index; more is better.
     Gained { head: &'static str, index: usize },
-    /// The same, where neither is better: without spread and ratio.
+    /// Neither is better: without spread and ratio.
     Told { head: &'static str, index: usize },
     /// A percentile of the samples of all rounds together; 100 is the greatest. Its spread is that
     /// of the rounds.
@@ -93,7 +87,6 @@ impl Column {
         Self::Told { head, index }
     }
 
-    /// A percentile of the samples.
     pub(crate) const fn percentile(head: &'static str, percent: f64) -> Self {
         Self::Percentile { head, percent }
     }
@@ -112,7 +105,7 @@ impl Column {
 }
 
 impl Workload {
-    /// Work of one unit and one warm-up, without rows, columns and aims, whose answer is 1.
+    /// One unit and one warm-up; its answer is 1.
     pub(crate) fn new(name: impl Into<String>, story: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -139,7 +132,6 @@ impl Workload {
         self
     }
 
-    /// Without a warm-up.
     pub(crate) fn cold(mut self) -> Self {
         self.warm_ups = 0;
         self
@@ -170,7 +162,7 @@ impl Workload {
         self
     }
 
-    /// As a member of a family with a line for each row, and a plot of the first column.
+    /// Makes it a member of a family with a line for each row, and a plot of the first column.
     pub(crate) fn family(mut self, name: impl Into<String>, axis: &'static str, size: f64) -> Self {
         self.family = Some(Family {
             name: name.into(),
@@ -183,7 +175,7 @@ impl Workload {
         self
     }
 
-    /// As a member of a family whose table has a line for each member and a column for each row.
+    /// Makes it a member of a family with a line for each member and a column for each row.
     pub(crate) fn pivot(
         mut self,
         name: impl Into<String>,
@@ -202,8 +194,7 @@ impl Workload {
         self
     }
 
-    /// Fails if the outcome of `row` has another answer than `answer`: a benchmark of different
-    /// work is worthless.
+    /// Fails if `outcome` has another answer: a benchmark of different work is worthless.
     pub(crate) fn verify(&self, row: &Contender, outcome: &Outcome, answer: u64) -> anyhow::Result<()> {
         anyhow::ensure!(
             outcome.answer == answer,

@@ -7,7 +7,7 @@ use crate::pool::{self, Ours};
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// A task: the children that it spawns first, and the length of its own computation.
+/// The task spawns its children first.
 #[derive(Clone, Copy)]
 struct Task {
     seed: u32,
@@ -24,7 +24,7 @@ impl Task {
         }
     }
 
-    /// A task of `ms` milliseconds that first spawns `children` tasks of one.
+    /// Each child takes one millisecond.
     fn with_children(children: u32, ms: f64) -> Self {
         Self {
             children,
@@ -78,8 +78,8 @@ pub(super) fn workloads() -> Vec<Workload> {
     ]
 }
 
-/// Task times after Pareto with α = 1 from 0.1 ms, cut at 8 ms: 0.1 / u for u spread evenly over 0
-/// … 1, in the order of a multiplicative hash.
+/// Pareto with α = 1 from 0.1 ms, cut at 8 ms: 0.1 / u for u spread evenly over 0 … 1, in the order
+/// of a multiplicative hash.
 fn heavy_tailed(tasks: u32) -> Vec<Task> {
     let mut order: Vec<u32> = (0..tasks).collect();
     order.sort_by_key(|n| n.wrapping_mul(0x9e37_79b1));
@@ -128,7 +128,6 @@ fn workload(name: &str, story: &str, tasks: Vec<Task>, aim: f64) -> Workload {
     )])
 }
 
-/// All tasks, including those that tasks spawn.
 fn with_children(tasks: &[Task]) -> Vec<Task> {
     let mut all = tasks.to_vec();
     for task in tasks {

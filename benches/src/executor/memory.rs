@@ -1,8 +1,7 @@
 //! Ten million waiting tasks: memory of each.
 //!
 //! A process's allocator keeps freed memory, so each contender has a process of its own: this
-//! program with the argument [`QUEUED`]. While the queue fills, all workers are held by tasks that
-//! wait for a gate.
+//! program with the argument [`QUEUED`]. Workers are held while the queue fills.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +14,10 @@ use crate::pool::{self, Ours, Start};
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// First argument of a process that measures one row and prints bytes and answer. For this
-/// program's own use.
+/// First argument of a process that measures one row.
 const QUEUED: &str = "queued";
 
-/// A task of 16 bytes: its kind and a number.
+/// A task's kind and a number.
 type Task = [u64; 2];
 
 const NUMBER: u64 = 0;
@@ -33,7 +31,6 @@ static HELD: AtomicU64 = AtomicU64::new(0);
 static FILLED_BYTES: AtomicU64 = AtomicU64::new(0);
 static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 
-/// Who fills the queue.
 #[derive(Clone, Copy)]
 enum From {
     Outside,
@@ -113,19 +110,14 @@ fn elsewhere(contender: &str, tasks: u64) -> Outcome {
     }
 }
 
-/// The number of tasks and the row, if this process is to measure one.
+/// The number of tasks and the row, in a process that measures one.
 pub(crate) fn asked_for() -> Option<[String; 2]> {
     let mut arguments = std::env::args().skip(1);
     (arguments.next()? == QUEUED).then_some(())?;
     Some([arguments.next()?, arguments.next()?])
 }
 
-/// Measures the contender `outside:name` or `inside:name` in this process, and prints bytes per
-/// task and the answer.
-///
-/// # Errors
-///
-/// No contender has this name.
+/// Measures the contender `outside:name` or `inside:name`. Prints bytes per task and the answer.
 pub(crate) fn measure_here([tasks, contender]: &[String; 2]) -> anyhow::Result<()> {
     let tasks: u64 = tasks.parse()?;
     let unknown = || anyhow::anyhow!("there is no contender {contender:?}");
@@ -176,7 +168,6 @@ fn run([what, number]: Task, spawn: &mut dyn FnMut(Task)) -> u64 {
     0
 }
 
-/// Spawns the tasks, notes their memory, and opens the gate.
 fn fill(tasks: u64, mut spawn: impl FnMut(Task)) {
     let before = resident_bytes();
     (0..tasks).for_each(|n| spawn([NUMBER, n]));
@@ -186,7 +177,7 @@ fn fill(tasks: u64, mut spawn: impl FnMut(Task)) {
     opened.notify_all();
 }
 
-/// Resident memory of this process, by the kernel's count.
+/// The kernel's count.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

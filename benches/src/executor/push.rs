@@ -1,8 +1,7 @@
 //! The cost of a push: our injector, crossbeam's, and crossbeam's channel, without an executor.
 //!
 //! A single producer empties its queue between bursts, outside the measured time; a consumer takes
-//! up to [`RUN`] values at a time and pauses when it finds none. Figures are nanoseconds of
-//! producers' time a push.
+//! up to [`RUN`] values at a time and pauses when it finds none.
 
 use std::hint::{self, black_box};
 use std::sync::Barrier;
@@ -18,7 +17,7 @@ use crate::contender::{Contender, Outcome};
 use crate::target::{ALL_PEERS, Target};
 use crate::workload::{Column, Workload};
 
-/// Values of a producer.
+/// Number of a producer's pushes.
 const PUSHES: u64 = 400_000;
 /// Values between two emptyings of the queue.
 const BURST: u64 = 100;
@@ -27,7 +26,7 @@ const RUN: usize = 32;
 /// Spins of a consumer that found nothing.
 const PAUSE: u32 = 1_000;
 
-/// Nanoseconds a push, with `producers` threads in all, or alone.
+/// Nanoseconds of producers' time a push.
 fn scene(queue: &impl Queue, producers: u64) -> Outcome {
     Outcome::verified(vec![match producers {
         0 => alone(queue),
@@ -69,7 +68,7 @@ pub(super) fn workloads() -> Vec<Workload> {
 trait Queue: Sync {
     fn push(&self, value: u64);
 
-    /// Takes up to [`RUN`] values. Returns their number.
+    /// Takes at most [`RUN`] values. Returns their number.
     fn take(&self, own: &Worker<u64>) -> usize;
 }
 
@@ -116,7 +115,6 @@ impl Queue for Channel {
     }
 }
 
-/// Takes once, and consumes the values.
 fn consume(queue: &impl Queue, own: &Worker<u64>) -> usize {
     let taken = queue.take(own);
     while let Some(value) = own.pop() {
@@ -129,7 +127,6 @@ fn per_push(time: Duration, pushes: u64) -> f64 {
     time.as_secs_f64() * 1e9 / pushes as f64
 }
 
-/// Bursts of pushes, emptied in between.
 fn alone(queue: &impl Queue) -> f64 {
     let own = Worker::new_fifo();
     let mut time = Duration::ZERO;
@@ -142,7 +139,6 @@ fn alone(queue: &impl Queue) -> f64 {
     per_push(time, PUSHES)
 }
 
-/// Producers beside a consumer.
 fn beside_a_consumer(queue: &impl Queue, producers: u64) -> f64 {
     let done = AtomicBool::new(false);
     let start = Barrier::new(producers as usize + 1);
@@ -151,7 +147,7 @@ fn beside_a_consumer(queue: &impl Queue, producers: u64) -> f64 {
             let own = Worker::new_fifo();
             start.wait();
             loop {
-                // Read before the look, which then finds everything pushed before.
+                // Read first: the look then finds everything pushed before.
                 let last = done.load(Ordering::Acquire);
                 if consume(queue, &own) > 0 {
                     continue;

@@ -6,8 +6,7 @@ use crate::workload::{Column, Workload};
 const QUEENS: u32 = 12;
 const ALL: u32 = (1 << QUEENS) - 1;
 
-/// Ways to place twelve queens on twelve by twelve squares so that none attacks another; OEIS
-/// A000170.
+/// OEIS A000170.
 const SOLUTIONS: u64 = 14_200;
 
 pub(super) fn workload() -> Workload {
@@ -23,7 +22,7 @@ pub(super) fn workload() -> Workload {
     .targets(recursion::targets(0.65, None, true, false))
 }
 
-/// The rows filled so far, as sets of attacked squares of the next row.
+/// Sets of attacked squares of the next row.
 #[derive(Clone, Copy)]
 struct Board {
     columns: u32,
@@ -40,7 +39,6 @@ impl Board {
         self.columns == ALL
     }
 
-    /// With a queen on this square of the next row.
     fn with(self, square: u32) -> Self {
         Self {
             columns: self.columns | square,
@@ -49,7 +47,7 @@ impl Board {
         }
     }
 
-    /// The free squares, and their number.
+    /// The free squares and their number.
     fn squares(self) -> ([u32; QUEENS as usize], u32) {
         let (mut squares, mut count) = ([0; QUEENS as usize], 0);
         for (place, square) in squares.iter_mut().zip(Bits(self.free())) {

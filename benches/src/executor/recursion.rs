@@ -1,8 +1,8 @@
 //! The common part of trees: a task a node, and each row's way to run it.
 //!
 //! A node is a small plain value. Ours spawns each child and adds the node's own part to its
-//! worker's slot. Fork-join schedulers return the sums, their intended use, and halve a node's
-//! children if there are more than two.
+//! worker's slot. Fork-join schedulers return the sums, and halve a node's children if there are
+//! more than two.
 
 use std::sync::Arc;
 
@@ -17,19 +17,16 @@ use crate::target::{Of, Target};
 
 /// A node of a tree, from which its children follow.
 pub(super) trait Recursion: Copy + Send + Sync + 'static {
-    /// The root.
     fn root() -> Self;
 
-    /// Passes each child to `spawn`. Returns the node's own part of the answer.
+    /// Returns the node's own part of the answer.
     fn visit(self, spawn: impl FnMut(Self)) -> u64;
 
     /// The sum over the subtree by plain recursion.
     fn serial(self) -> u64;
 
-    /// The same with rayon's `join`.
     fn joined(self) -> u64;
 
-    /// The same with chili's `join`.
     fn chili(self, scope: &mut chili::Scope<'_>) -> u64;
 }
 
@@ -42,8 +39,6 @@ pub(super) fn count<N: Recursion>() -> u64 {
     nodes
 }
 
-/// Ours with two workers, also pinned, and without private tasks; with one; and with more than
-/// there are cores.
 const OURS: [Ours; 6] = [
     Ours::plain(),
     Ours::pinned(),
@@ -74,8 +69,7 @@ pub(super) fn contenders<N: Recursion>(nodes: u64) -> Vec<Contender> {
     all
 }
 
-/// The aims of a tree: beside the best fork-join peer, and beside rayon alone where the issue says
-/// so.
+/// Aims beside the best fork-join peer, and beside rayon alone.
 pub(super) fn targets(
     of_best: f64,
     of_rayon: Option<f64>,
@@ -148,7 +142,6 @@ fn chili_pool() -> chili::ThreadPool {
     })
 }
 
-/// The sum of `leaf` over `from..to`, halved with rayon's `join`.
 pub(super) fn halved(from: u32, to: u32, leaf: &(impl Fn(u32) -> u64 + Sync)) -> u64 {
     match to - from {
         0 => 0,
@@ -161,7 +154,6 @@ pub(super) fn halved(from: u32, to: u32, leaf: &(impl Fn(u32) -> u64 + Sync)) ->
     }
 }
 
-/// The same with chili's.
 pub(super) fn halved_by_chili(
     scope: &mut chili::Scope<'_>,
     from: u32,

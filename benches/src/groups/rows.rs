@@ -1,8 +1,8 @@
 //! The rows, the queries and their answers.
 //!
-//! One table has a column for each kind of key and one of values. `order` is like `l_orderkey` in
-//! TPC-H at scale 1: a quarter as many keys as rows, ascending, one to seven rows each. Other keys
-//! are spread at random. In a column with a hot key, half of the rows have it.
+//! A column for each kind of key and one of values. `order` is like `l_orderkey` in TPC-H: a
+//! quarter as many keys as rows, ascending, one to seven rows each. Other keys are random; a hot
+//! key has half of the rows.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,10 +17,8 @@ use serde::Serialize;
 /// Groups in an answer, about.
 const ANSWER_ROWS: usize = 100;
 
-/// The hot key.
 const HOT: i64 = 7;
 
-/// All that is measured.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub(crate) table: Arc<MemoryTable>,
@@ -28,7 +26,6 @@ pub(crate) struct Rows {
     batch: RecordBatch,
 }
 
-/// A query and its answer.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Query {
     pub(crate) name: &'static str,
@@ -86,8 +83,7 @@ impl Rows {
         })
     }
 
-    /// Writes the peers' input for `query` into `folder`. Returns the path of the file that names
-    /// the others.
+    /// Writes the peers' input. Returns the path of the file that names the others.
     pub(crate) fn write(&self, query: &Query, folder: &Path) -> anyhow::Result<PathBuf> {
         std::fs::create_dir(folder)?;
         let rows = folder.join("t.parquet");
@@ -109,7 +105,7 @@ impl Rows {
 }
 
 impl Query {
-    /// With the answer of a plain loop.
+    /// Computes the answer by a plain loop.
     fn new(name: &'static str, column: &'static str, keys: &[i64], values: &[i64]) -> Self {
         let mut groups: HashMap<i64, [i64; 2]> = HashMap::new();
         for (&key, &value) in keys.iter().zip(values) {
@@ -137,7 +133,7 @@ impl Query {
     }
 }
 
-/// Ascending keys, one to seven rows each.
+/// One to seven rows for each key.
 fn runs(rows: usize) -> Vec<i64> {
     let mut random = Random(2);
     let mut keys = Vec::with_capacity(rows);
@@ -150,7 +146,6 @@ fn runs(rows: usize) -> Vec<i64> {
     keys
 }
 
-/// Each number once.
 fn shuffled(rows: usize) -> Vec<i64> {
     let mut random = Random(3);
     let mut keys: Vec<i64> = (0..rows as i64).collect();

@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 use arrow::datatypes::SchemaRef;
 use columnar::{ColumnStatistics, Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
 
-/// What reading took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Reading {
-    /// Time during which anything was being read.
+    /// While anything was being read.
     pub(crate) busy: Duration,
-    /// Time of all morsels together, concurrent ones counted each.
+    /// Time of all morsels; concurrent ones count each.
     pub(crate) sum: Duration,
-    /// Morsels read at the same time, at most.
+    /// Most morsels read at the same time.
     pub(crate) at_once: usize,
 }
 

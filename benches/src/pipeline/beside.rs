@@ -1,12 +1,10 @@
 //! Short jobs at a pace, beside heavy ones for every worker: time of the short ones, and throughput
 //! of the heavy ones.
 //!
-//! The loop is open: each short job is due at a fixed moment, whether earlier ones have ended or
-//! not, and its time runs from then. A client that waited for one job before it sent the next would
-//! leave out the long times: it would ask less often while the system is slow (*coordinated
-//! omission*).
-//!
-//! The client itself may wake late, because both cores belong to workers; every time here includes
+//! The loop is open: each short job is due at a fixed moment, and its time runs from then. A client
+//! that waited for one job before the next would ask less often while the system is slow
+//! (*coordinated omission*). The client itself may wake late, which every time here includes; a row
+//! of its own shows how much.
 //! that, and a row of its own shows how much.
 
 mod hosts;
@@ -33,10 +31,9 @@ const TWO_QUANTA_MS: f64 = 4.0;
 /// Time of heavy jobs before the first short one is due.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// What runs.
 #[derive(Clone, Copy)]
 struct Mix {
-    /// Clients that run heavy jobs, one after the other.
+    /// Clients, each of which runs heavy jobs one after the other.
     heavy: u64,
     /// Time between two due short jobs.
     pace: Duration,
@@ -46,7 +43,6 @@ struct Mix {
     window: Duration,
 }
 
-/// Who of it takes part.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Both,
@@ -150,8 +146,8 @@ fn workload(name: &str, mix: Mix) -> Workload {
 const ALONE: &str = "windlass, short alone";
 const HEAVY_ALONE: &str = "windlass, heavy alone";
 
-/// Runs the mix on `host`. The answer is 1 if every job ended as it should. Figures: the short
-/// jobs' 99th percentile without the client's lateness, and heavy slots per second.
+/// The answer is 1 if every job ended as it should. Figures: the short jobs' 99th percentile
+/// without the client's lateness, and heavy slots per second.
 fn drive(host: &dyn Host, mix: Mix, part: Part) -> Outcome {
     let signal = Signal::new();
     let heavy_number = AtomicU64::new(0);
@@ -178,13 +174,11 @@ fn drive(host: &dyn Host, mix: Mix, part: Part) -> Outcome {
         signal.stop();
         let samples = match part {
             Part::Both | Part::OnlyShort => shorts.wait_ms(begun, mix.pace),
-            // No job was submitted, so no time runs from a submission.
             Part::ClientAlone => return (late, Vec::new(), slots_per_s),
             Part::OnlyHeavy => Vec::new(),
         };
         (samples, late, slots_per_s)
     });
-    // The samples include the client's own lateness.
     let mut from_submit: Vec<f64> = samples
         .iter()
         .zip(&late)
@@ -199,8 +193,7 @@ fn drive(host: &dyn Host, mix: Mix, part: Part) -> Outcome {
     }
 }
 
-/// Calls `submit` with each job's number when it is due; a late one does not delay the others.
-/// Returns how late each was, in milliseconds.
+/// A late job does not delay the others. Returns how late each was, in milliseconds.
 fn open_loop(begun: Instant, mix: Mix, mut submit: impl FnMut(usize)) -> Vec<f64> {
     let mut late = Vec::new();
     let mut due = begun;

@@ -21,7 +21,7 @@ use crate::stats::percentile;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Slots of a heavy job: more than run before it is cancelled.
+/// Slots of a heavy job, more than run before its cancel.
 const SLOTS: usize = 10_000;
 
 /// Two quanta, in milliseconds.
@@ -115,7 +115,6 @@ fn moment(number: u64) -> Duration {
     Duration::from_micros(RUNS_US + by_chance % RUNS_MORE_US)
 }
 
-/// The samples of each cancel.
 #[derive(Default)]
 struct Measured {
     fires_ms: Vec<f64>,
@@ -155,8 +154,7 @@ impl Wake for Noting {
     }
 }
 
-/// Sleeps until a cancelled job has ended. Returns when its ticket fired, and when this thread
-/// continued.
+/// Returns when the ticket fired, and when this thread continued.
 fn wait_for(mut ticket: JobTicket) -> (u64, u64) {
     let noting = Arc::new(Noting {
         thread: thread::current(),
@@ -173,7 +171,6 @@ fn wait_for(mut ticket: JobTicket) -> (u64, u64) {
     let error = end.expect_err("it had more to do");
     assert_eq!(error.kind, JobErrorKind::Cancelled);
     match noting.fired_ns.load(Ordering::Acquire) {
-        // Before the first poll.
         0 => (seen, seen),
         fired => (fired, seen),
     }

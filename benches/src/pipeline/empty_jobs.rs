@@ -21,8 +21,7 @@ pub(super) fn workloads(options: &Options) -> Vec<Workload> {
     vec![rate(), round_trip(options)]
 }
 
-/// Counts jobs and sums their numbers in one word, as cheaply as possible, and wakes the thread
-/// that waits for the last.
+/// Counts jobs and sums their numbers in one word, and wakes the thread that waits for the last.
 struct Countdown {
     /// Jobs that have run, times [`ONE`](Self::ONE), and the sum of their numbers.
     word: AtomicU64,
@@ -31,10 +30,10 @@ struct Countdown {
 }
 
 impl Countdown {
-    /// More than the sum of all numbers.
+    /// A number above the sum of all job numbers.
     const ONE: u64 = 1 << 40;
 
-    /// For `jobs` jobs; this thread waits for them.
+    /// This thread waits for them.
     fn new(jobs: u64) -> Arc<Self> {
         Arc::new(Self {
             word: AtomicU64::new(0),
@@ -43,7 +42,6 @@ impl Countdown {
         })
     }
 
-    /// Job `number` has run.
     fn count(&self, number: u64) {
         let before = self.word.fetch_add(Self::ONE + number, Ordering::AcqRel);
         if before / Self::ONE + 1 == self.jobs {
@@ -51,7 +49,7 @@ impl Countdown {
         }
     }
 
-    /// Sleeps until all have run. Returns the sum of their numbers.
+    /// Returns the sum of their numbers.
     fn wait(&self) -> u64 {
         loop {
             let word = self.word.load(Ordering::Acquire);
@@ -63,7 +61,7 @@ impl Countdown {
     }
 }
 
-/// One thread outside hands over empty jobs, until all have run.
+/// One thread outside hands over empty jobs.
 fn rate() -> Workload {
     let ours = || {
         let executor = started(builder().queue_capacity(JOBS as usize));
@@ -78,8 +76,7 @@ fn rate() -> Workload {
                 drop(submit(&executor, Job::from_steps("empty", vec![step(count)])));
             }
             let sum = countdown.wait();
-            // The last job counted itself in its slot and may still end; the next run needs its
-            // place.
+            // The last job may still end; the next run needs its place.
             while executor.snapshot().queue_depth > 0 {
                 thread::yield_now();
             }
@@ -115,7 +112,7 @@ fn rate() -> Workload {
     .targets([Target::as_fast(0.3, Of::Row("rayon spawn"))])
 }
 
-/// A round trip: hand-over, run, and the waiting thread's notice of the end.
+/// Hand-over, run, and the waiting thread's notice of the end.
 fn round_trip(options: &Options) -> Workload {
     let trips = options.of(3_000, 300);
     let waiting = move || {
@@ -164,7 +161,7 @@ fn round_trip(options: &Options) -> Workload {
     .targets([Target::told(ALL_PEERS), Target::told(ALL_PEERS).column(1)])
 }
 
-/// Runs `trip` `trips` times. Returns the time of each, in microseconds.
+/// Returns the time of each trip in microseconds.
 fn sampled(trips: u64, mut trip: impl FnMut(u64) -> u64 + 'static) -> impl FnMut() -> Outcome {
     move || {
         let mut outcome = Outcome::default();
@@ -177,7 +174,6 @@ fn sampled(trips: u64, mut trip: impl FnMut(u64) -> u64 + 'static) -> impl FnMut
     }
 }
 
-/// Hands over a job.
 fn submit(executor: &PipelineExecutor, job: Job) -> pipeline_exec::JobTicket {
     executor.submit(job).expect("there is room")
 }

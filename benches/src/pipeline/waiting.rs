@@ -16,13 +16,12 @@ use crate::stats::percentile;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Jobs that are added, cancelled and served in each round, at most.
+/// Most jobs that a round adds, cancels and serves.
 const TOUCHED: usize = 1_000;
 
 /// Time between two looks of a thread that waits outside the measured time.
 const PATIENCE: Duration = Duration::from_micros(50);
 
-/// How many wait.
 const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
 
 pub(super) fn workloads(options: &Options) -> Vec<Workload> {
@@ -67,7 +66,6 @@ fn workload(waiting: usize) -> Workload {
     .family("waiting jobs", "jobs that wait", waiting as f64)
 }
 
-/// What waits.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Jobs without a stated cost.
@@ -76,7 +74,7 @@ enum Kind {
     Costed,
 }
 
-/// An executor whose workers are held, with jobs that wait.
+/// An executor whose workers are held.
 struct Board {
     executor: PipelineExecutor,
     kind: Kind,
@@ -156,7 +154,6 @@ impl Board {
 
 impl Drop for Board {
     fn drop(&mut self) {
-        // Waiting jobs are returned when the executor is dropped.
         self.crew.turn.store(ALL_WORKERS, Ordering::Release);
     }
 }
@@ -173,7 +170,6 @@ impl<F: Fn(&StepCx<'_>) -> Result<(), StepError> + Send + Sync> Stage for Serve<
     }
 }
 
-/// In place of a worker's number.
 const NO_WORKER: usize = usize::MAX;
 const ALL_WORKERS: usize = usize::MAX - 1;
 
@@ -184,7 +180,7 @@ struct Crew {
     turn: AtomicUsize,
     /// Slots until that worker is held again.
     left: AtomicUsize,
-    /// When each of those began.
+    /// Start times of those slots.
     starts: Mutex<Vec<u64>>,
 }
 
@@ -200,7 +196,7 @@ impl Default for Crew {
 }
 
 impl Crew {
-    /// Called in a slot: keeps its worker until that may continue.
+    /// Keeps a slot's worker until that may continue.
     fn hold(&self, worker: usize) {
         self.held.fetch_add(1, Ordering::AcqRel);
         while ![worker, ALL_WORKERS].contains(&self.turn.load(Ordering::Acquire)) {
@@ -209,7 +205,7 @@ impl Crew {
         self.held.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Called in the slot of a job that has waited.
+    /// Called by the slot of a job that has waited.
     fn serve(&self, worker: usize) {
         if self.turn.load(Ordering::Acquire) == ALL_WORKERS {
             return;
@@ -230,8 +226,8 @@ impl Crew {
         }
     }
 
-    /// Lets `worker` serve `jobs` jobs. Returns the median of the times from one start to the next,
-    /// in nanoseconds.
+    /// Lets `worker` serve `jobs` jobs. Returns the median from one start to the next, in
+    /// nanoseconds.
     fn let_go(&self, worker: usize, jobs: usize) -> f64 {
         self.left.store(jobs, Ordering::Release);
         self.turn.store(worker, Ordering::Release);

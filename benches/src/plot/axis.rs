@@ -8,7 +8,7 @@ use plotters::prelude::*;
 
 use crate::number::short;
 
-/// An axis for plain values, or for their logarithms if the largest is many times the smallest.
+/// Logarithmic if the largest value is many times the smallest.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     log: bool,
@@ -16,8 +16,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Ratio of the largest to the smallest value from which small ones can no longer be
-    /// distinguished.
+    /// Ratio of the largest to the smallest value from which small ones cannot be distinguished.
     const SPREAD: f64 = 12.0;
 
     pub(super) fn over(values: impl Iterator<Item = f64>) -> Self {
@@ -33,12 +32,11 @@ impl Axis {
         Self { log, range }
     }
 
-    /// A logarithmic axis with these ends.
     pub(super) fn log(range: Range<f64>) -> Self {
         Self { log: true, range }
     }
 
-    /// A value's place between the axis' ends, 0 and 1; values outside are at the nearer end.
+    /// Between 0 and 1; values outside are at the nearer end.
     fn place(&self, value: f64) -> f64 {
         let Range { start, end } = self.range;
         let part = if self.log {
@@ -49,7 +47,7 @@ impl Axis {
         part.clamp(0.0, 1.0)
     }
 
-    /// Its note for a caption.
+    /// For a caption.
     pub(super) fn note(&self) -> &'static str {
         if self.log { ", log axis" } else { "" }
     }
@@ -85,7 +83,6 @@ impl ValueFormatter<f64> for Axis {
     fn format(value: &f64) -> String {
         let text = short(*value);
         match text.split_once('.') {
-            // Marks are round numbers.
             Some((whole, part)) => {
                 let part = part.trim_end_matches('0');
                 if part.is_empty() {

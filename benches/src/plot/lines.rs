@@ -13,7 +13,7 @@ use crate::workload::Column;
 /// Ratio below which two points of a percentile curve are drawn as one.
 const CLOSE: f64 = 1.01;
 
-/// A line for each row over the sizes of a family: the figures of `column`.
+/// A line for each row over the sizes of a family.
 pub(super) fn family(reports: &[Report], column: usize) -> Drawn {
     let first = reports.first().ok_or("a family has members")?;
     let about = first.family.as_ref().ok_or("a family has a name")?;
@@ -60,8 +60,8 @@ pub(super) fn family(reports: &[Report], column: usize) -> Drawn {
     .draw()
 }
 
-/// A curve for each row with samples: the value below which each part of them lies, in logarithms,
-/// so that slow ones have as much room as the others. `None` without samples.
+/// The value below which each part of a row's samples lies, in logarithms, so that slow ones have
+/// as much room as the others. `None` without samples.
 pub(super) fn percentiles(report: &Report) -> Option<Drawn> {
     let rows = || report.rows.iter().filter(|row| !row.samples.is_empty());
     let most = rows().map(|row| row.samples.len()).max()? as f64;
@@ -99,7 +99,6 @@ pub(super) fn percentiles(report: &Report) -> Option<Drawn> {
 /// Pixels between two names at the ends of curves.
 const NAME_HEIGHT: i32 = 17;
 
-/// What a picture shows.
 struct Picture {
     title: String,
     x_axis: Axis,
@@ -107,13 +106,11 @@ struct Picture {
     /// What the x axis counts.
     about: String,
     x_label: fn(&f64) -> String,
-    /// Whether points are drawn on the line.
     has_dots: bool,
     /// The first one is drawn last, on top of the others.
     curves: Vec<Curve>,
 }
 
-/// A contender's.
 struct Curve {
     name: String,
     role: Role,
@@ -142,7 +139,7 @@ impl Picture {
                 .label_style(FONT.into_font().color(&INK))
                 .draw()?;
             let mut names = Vec::new();
-            // The last one drawn is on top, so ours comes last.
+            // Ours comes last, on top.
             for (index, curve) in self.curves.into_iter().enumerate().rev() {
                 let points = curve.points;
                 let colour = LINES[index % LINES.len()];
@@ -155,8 +152,7 @@ impl Picture {
                     names.push((chart.backend_coord(last), curve.name, colour));
                 }
             }
-            // Names at the ends of the lines, moved apart where they would overlap, and together
-            // off the axis.
+            // Moved apart where they would overlap, and together off the axis.
             names.sort_by_key(|((_, y), ..)| *y);
             let mut free = 0;
             for ((_, y), ..) in &mut names {

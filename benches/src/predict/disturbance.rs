@@ -1,12 +1,11 @@
 //! Whether other programs wanted our cores during a run.
 //!
-//! The kernel counts for each thread the time in which it could run and had no core. A run in which
-//! that is more than a small part measures the machine's other users, not the executor.
+//! The kernel counts for each thread the time in which it could run and had no core.
 
 use std::fs;
 use std::time::Duration;
 
-/// Time that all threads of this process together have waited for a core, if the system gives it.
+/// Sum over all threads of this process.
 pub(crate) fn waited_for_cores() -> Option<Duration> {
     let tasks = fs::read_dir("/proc/self/task").ok()?;
     let waited = tasks.flatten().map(|task| {

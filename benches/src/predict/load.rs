@@ -1,17 +1,14 @@
 //! The loads, on threads and in virtual time: the same tasks by the same runner.
 //!
-//! A task takes some nanoseconds, then spawns its children. On threads the nanoseconds are
-//! [burnt](crate::burn); in the simulator they pass on the worker's clock. All other code is
-//! shared, generic over [`TaskCtx`].
+//! On threads a task's nanoseconds are [burnt](crate::burn); in the simulator they pass on the
+//! worker's clock. All other code is shared, generic over [`TaskCtx`].
 
 use executor_core::TaskCtx;
 
 use crate::burn::mix;
 
-/// A load: a graph of tasks, or a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// Its name in tables.
     pub(crate) name: &'static str,
     pub(crate) what: What,
 }
@@ -20,7 +17,6 @@ pub(crate) struct Load {
 pub(crate) enum What {
     /// What this task grows into.
     Tasks(Task),
-    /// A job of the pipeline executor.
     Job(Slots),
 }
 
@@ -32,29 +28,27 @@ pub(crate) struct Slots {
     pub(crate) lengths: Lengths,
 }
 
-/// Lengths of tasks: between the least and the most, by the task's hash.
+/// Drawn by the task's hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lengths {
     least_ns: u32,
     most_ns: u32,
 }
 
-/// A task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task {
     /// A node of a complete binary tree, `depth` levels above the leaves.
     Tree { depth: u32, ns: u32 },
-    /// The root of an unbalanced tree with `children` children.
+    /// The root of an unbalanced tree.
     Root { children: u32, bushy: Bushy },
-    /// Any other node of it: four children or none, by its hash.
+    /// Any other node of the unbalanced tree: four children or none, by its hash.
     Node { hash: u64, bushy: Bushy },
-    /// Spawns `leaves` leaves at once.
+    /// A task that spawns its leaves at once.
     Fan { leaves: u32, lengths: Lengths },
-    /// Spawns nothing.
+    /// A task that spawns nothing.
     Leaf { ns: u32 },
 }
 
-/// The common settings of an unbalanced tree's nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bushy {
     /// Chance to have children, in parts of 2³².
@@ -73,14 +67,14 @@ impl Lengths {
         Self { least_ns, most_ns }
     }
 
-    /// The length of the task or slot with this hash.
+    /// Length of the task or slot with this hash.
     pub(crate) fn ns(self, hash: u64) -> u32 {
         let Self { least_ns, most_ns } = self;
         least_ns + (mix(hash) % u64::from(most_ns - least_ns + 1)) as u32
     }
 }
 
-/// An unbalanced tree whose nodes have `mean` children on average.
+/// Nodes have `mean` children on average.
 const fn bushy(children: u32, mean: f64, lengths: Lengths) -> What {
     let chance = (mean / CHILDREN as f64 * 4_294_967_296.0) as u32;
     What::Tasks(Task::Root {
@@ -112,7 +106,7 @@ impl Load {
     }
 }
 
-/// Tasks of microseconds, as users have them.
+/// Microseconds, as users have them.
 pub(crate) const COARSE: [Load; 4] = [
     Load::new("tree", What::Tasks(Task::Tree { depth: 10, ns: 2_000 })),
     Load::new(
@@ -145,19 +139,16 @@ pub(crate) const LARGE: [Load; 4] = [
     Load::new("job", job(4, 25_000, Lengths::between(1_000, 20_000))),
 ];
 
-/// Shows the time of an empty task.
 pub(crate) const EMPTY_TREE: Load = Load::new("empty tree", What::Tasks(Task::Tree { depth: 17, ns: 0 }));
 
-/// Shows the time of an empty slot.
 pub(crate) const EMPTY_JOB: Load = Load::new("empty job", job(1, 50_000, Lengths::exactly(0)));
 
-/// A worker on which time passes.
+/// A worker whose clock moves: the real one, or the simulator's.
 pub(crate) trait Works {
-    /// Takes `ns`.
     fn work(&mut self, ns: u32);
 }
 
-/// Runs a task: the runner for threads and simulator alike.
+/// The runner for threads and simulator alike.
 #[inline]
 pub(crate) fn run<S, C: TaskCtx<Task, S> + Works>(task: Task, cx: &mut C) {
     cx.work(task.ns());

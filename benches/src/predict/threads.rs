@@ -17,7 +17,7 @@ use crate::predict::load::{self, Load, Slots, Task, What, Works};
 /// Time until started threads sleep.
 const QUIET: Duration = Duration::from_millis(4);
 
-/// Burns nanoseconds, given the time of a step of [`burn`] and of calling it.
+/// Given the time of a step of [`burn`] and of calling it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Burner {
     step_ns: f64,
@@ -25,7 +25,6 @@ pub(crate) struct Burner {
 }
 
 impl Burner {
-    /// Measures the core's speed.
     pub(crate) fn measure() -> Self {
         let ns_of = |steps, calls: u32| {
             let start = Instant::now();
@@ -43,7 +42,7 @@ impl Burner {
         }
     }
 
-    /// For loads with nothing to burn.
+    /// A burner for loads with nothing to burn.
     pub(crate) fn idle() -> Self {
         Self {
             step_ns: 1.0,
@@ -51,7 +50,6 @@ impl Burner {
         }
     }
 
-    /// What a step takes.
     pub(crate) fn step_ns(self) -> f64 {
         self.step_ns
     }
@@ -65,7 +63,7 @@ impl Burner {
     }
 }
 
-/// Parts of a step in the computation, so that a task needs no division.
+/// Parts of a step, so that a task needs no division.
 const FIXED: f64 = 1_048_576.0;
 const FIXED_BITS: u32 = 20;
 
@@ -94,16 +92,14 @@ impl Works for WorkerCtx<Task, Burns> {
     }
 }
 
-/// What a run took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) elapsed: Duration,
-    /// Time that its threads together waited for cores, if known.
+    /// Time that its threads together waited for cores.
     pub(crate) waited: Option<Duration>,
 }
 
 impl Run {
-    /// Runs `run` by the clock.
     fn clocked(run: impl FnOnce()) -> Self {
         let before = waited_for_cores();
         let start = Instant::now();

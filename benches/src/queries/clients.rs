@@ -21,7 +21,6 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Over these tables.
     pub(super) fn new(tables: Vec<Arc<dyn TableSource>>, answers: &Answers) -> Result<Self> {
         Ok(Self {
             engine: Engine::new(tables)?,
@@ -29,7 +28,7 @@ impl Clients {
         })
     }
 
-    /// Runs the short query and verifies it. Returns the moment of its answer, and the phases.
+    /// Returns the moment of its answer, and the phases.
     pub(super) fn short(&self) -> Result<(Instant, Phases)> {
         let answered = self.engine.run(SHORT)?;
         let count = match answered.result.batches.as_slice() {
@@ -44,7 +43,7 @@ impl Clients {
         Ok((answered.end, answered.phases))
     }
 
-    /// Runs the heavy query and verifies it. Returns the moment of its answer.
+    /// Returns the moment of its answer.
     pub(super) fn heavy(&self) -> Result<Instant> {
         let answered = self.engine.run(tpch::Q1)?;
         let (groups, known) = (groups(&answered.result)?, &self.answers.heavy);
@@ -56,7 +55,6 @@ impl Clients {
     }
 }
 
-/// The rows of Q1.
 fn groups(result: &QueryResult) -> Result<Vec<Group>> {
     let mut groups = Vec::new();
     for batch in &result.batches {
@@ -90,7 +88,7 @@ fn integer(batch: &RecordBatch, column: usize, row: usize) -> Result<Option<i64>
     Ok(values.is_valid(row).then(|| values.value(row)))
 }
 
-/// Whether all is equal, averages as far as doubles allow.
+/// Averages as far as doubles allow.
 fn is_close(ours: &[Group], known: &[Group]) -> bool {
     let close = |(ours, known): (&f64, &f64)| (ours - known).abs() <= 1e-9 * known.abs();
     let same = |(ours, known): (&Group, &Group)| {

@@ -6,10 +6,9 @@
 //!   ├ warm-up ┼──── S/2 ────────┼────────────── S ──────────────┼──── S/2 ──────┤
 //! ```
 //!
-//! The loop is open: a query is due at its moment, whatever the one before took, and its latency
-//! counts from then. That includes a late wake of the client; its amount is reported apart, as the
-//! operating system's part. A client that falls behind by the load's whole length gives up, and
-//! reports its unasked queries.
+//! The loop is open: a query's latency counts from the moment at which it is due. That includes a
+//! late wake of the client, which is reported apart. A client that falls behind by the load's whole
+//! length gives up, and reports its unasked queries.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -27,7 +26,6 @@ use crate::stats::percentile;
 /// Time of heavy queries before anything is measured.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// The settings of a load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     /// Clients with heavy queries.
@@ -38,24 +36,24 @@ pub(super) struct Load {
     pub(super) lasts: Duration,
 }
 
-/// The result of one load on one engine. Peers print it as a line of JSON.
+/// Peers print it as a line of JSON.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(super) struct Measured {
-    /// Milliseconds of each short query, from its due moment to its answer.
+    /// Time of each short query, from its due moment to its answer.
     latencies_ms: Vec<f64>,
-    /// Milliseconds by which the client woke late, when it slept until the query was due.
+    /// When the client slept until the query was due.
     woke_late_ms: Vec<f64>,
-    /// Due short queries that were not asked, because the queue had grown to the load's length.
+    /// Due queries that were not asked, because the queue had grown to the load's length.
     unasked: usize,
-    /// Heavy queries a second without the short one; absent without heavy clients.
+    /// Rate without the short query; absent without heavy clients.
     heavy_alone_per_s: Option<f64>,
-    /// Heavy queries a second beside the short one.
+    /// Rate beside the short query.
     heavy_beside_per_s: Option<f64>,
 }
 
 impl Measured {
-    /// As figures: the client's lateness (p50, p99), unasked queries, heavy queries a second alone
-    /// and beside, and the part kept.
+    /// The client's lateness (p50, p99), unasked queries, heavy queries a second alone and beside,
+    /// and the part kept.
     pub(super) fn outcome(mut self) -> Outcome {
         self.woke_late_ms.sort_by(f64::total_cmp);
         let woke = |percent| percentile(&self.woke_late_ms, percent);
@@ -76,7 +74,7 @@ impl Measured {
     }
 }
 
-/// The median and the 99th percentile of each phase of our short query.
+/// The median and the 99th percentile of each phase.
 pub(super) fn where_time_went(phases: &[Phases]) -> String {
     type Phase = (&'static str, fn(&Phases) -> Duration);
     const PHASES: [Phase; 5] = [
@@ -103,18 +101,13 @@ struct Paced {
     unasked: usize,
 }
 
-/// A span of time.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: Instant,
     end: Instant,
 }
 
-/// Runs the load; also returns the phases of each short query.
-///
-/// # Errors
-///
-/// A query fails, or gives a wrong answer.
+/// Also returns the phases of each short query. A wrong answer is an error.
 pub(super) fn run(engine: &Clients, load: Load) -> anyhow::Result<(Measured, Vec<Phases>)> {
     let over = AtomicBool::new(false);
     let (spans, paced, queries) = thread::scope(|scope| {
@@ -171,7 +164,7 @@ pub(super) fn run(engine: &Clients, load: Load) -> anyhow::Result<(Measured, Vec
     Ok((measured, paced.phases))
 }
 
-/// Asks `query` at a pace; `query` returns the moment of its answer.
+/// `query` returns the moment of its answer.
 fn paced(load: Load, mut query: impl FnMut() -> anyhow::Result<(Instant, Phases)>) -> anyhow::Result<Paced> {
     let mut seen = Paced::default();
     let start = Instant::now();
@@ -194,7 +187,7 @@ fn paced(load: Load, mut query: impl FnMut() -> anyhow::Result<(Instant, Phases)
     Ok(seen)
 }
 
-/// Number of `queries` done in `span`; one that crosses an end counts for its part inside.
+/// One that crosses an end of `span` counts for its part inside.
 fn done(queries: &[Span], span: Span) -> f64 {
     let part = |query: &Span| {
         let (start, end) = (query.start.max(span.start), query.end.min(span.end));
@@ -257,8 +250,7 @@ mod tests {
             Ok((Instant::now(), Phases::default()))
         };
         let seen = paced(load, slow).unwrap();
-        // Each takes 5 ms and the next is due after 1 ms: 5, then at least 9, and the third would
-        // begin 8 ms late.
+        // Each takes 5 ms and the next is due after 1 ms: the third would begin 8 ms late.
         assert!(seen.latencies.len() <= 2, "{seen:?}");
         assert_eq!(seen.latencies.len() + seen.unasked, 4);
         assert!(seen.latencies[0] >= Duration::from_millis(5));

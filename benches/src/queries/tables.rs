@@ -1,9 +1,8 @@
 //! The queries, rows and answers for every engine.
 //!
-//! The rows are those of TPC-H at a scale factor, with the columns that the two queries read. We
-//! hold them as generated; peers get the same values as two Parquet files, and load them into
-//! memory before the clock runs. Known answers come from a plain loop over the columns in whole
-//! numbers, without our own filters and aggregates.
+//! The rows are those of TPC-H, with the columns that the two queries read. We hold them as
+//! generated; peers load the same values from two Parquet files before the clock runs. Known
+//! answers come from a plain loop in whole numbers, without our own filters and aggregates.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,24 +29,21 @@ const SHIPPED_UNTIL: i32 = 10_471;
 /// 5000 in hundredths.
 const BALANCE_ABOVE: i128 = 500_000;
 
-/// The tables, loaded.
+/// Loaded.
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) lineitem: Arc<TpchTable>,
     pub(super) customer: Arc<TpchTable>,
 }
 
-/// What the two queries answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Answers {
-    /// The count of the short one.
     pub(super) short: i64,
-    /// The rows of the heavy one.
     pub(super) heavy: Vec<Group>,
 }
 
-/// A row of Q1: flag and status; exact sums of quantity, price, discounted price and charge, as
-/// text; averages of quantity, price and discount; the count.
+/// Flag and status; exact sums of quantity, price, discounted price and charge, as text; averages
+/// of quantity, price and discount; the count.
 pub(super) type Group = ([String; 2], [String; 4], [f64; 3], i64);
 
 /// A peer's input, as a file.
@@ -61,7 +57,6 @@ struct Told<'a> {
 }
 
 impl Tables {
-    /// Generates the columns that the queries read.
     pub(super) fn generate(scale: f64, work: &Work) -> anyhow::Result<Self> {
         let load = |kind, columns: &[&str]| -> anyhow::Result<Arc<TpchTable>> {
             let table = TpchTable::new(kind, ScaleFactor::new(scale)?);
@@ -74,19 +69,18 @@ impl Tables {
         })
     }
 
-    /// For our engine, as they are.
+    /// The tables as generated.
     pub(super) fn loaded(&self) -> Vec<Arc<dyn TableSource>> {
         vec![self.lineitem.clone(), self.customer.clone()]
     }
 
-    /// For our engine, from the files that [`write_for_peers`](Self::write_for_peers) has written
-    /// into `folder`.
+    /// The tables from the files that [`write_for_peers`](Self::write_for_peers) has written.
     pub(super) fn written(&self, folder: &Path, work: &Work) -> anyhow::Result<Vec<Arc<dyn TableSource>>> {
         let open = |table: &TpchTable| source::open(table.name(), file(table, folder), work);
         Ok(vec![open(&self.lineitem)?, open(&self.customer)?])
     }
 
-    /// The answers, from a plain loop over the rows.
+    /// Computes the answers by a plain loop over the rows.
     pub(super) fn answers(&self) -> anyhow::Result<Answers> {
         let mut short = 0;
         for morsel in 0..self.customer.morsels() {
@@ -123,8 +117,8 @@ impl Tables {
         })
     }
 
-    /// Writes the peers' input into `folder`: two Parquet files, the queries, and the answers.
-    /// Returns the path of the file that names the others.
+    /// Two Parquet files, the queries, and the answers. Returns the path of the file that names the
+    /// others.
     pub(super) fn write_for_peers(&self, folder: &Path, answers: &Answers) -> anyhow::Result<PathBuf> {
         let told = Told {
             short: SHORT,
@@ -167,7 +161,7 @@ impl Sums {
     }
 }
 
-/// A number that is not negative, with `places` decimal places.
+/// Not negative, with `places` decimal places.
 fn decimal(value: i128, places: u32) -> String {
     let one = 10_i128.pow(places);
     format!("{}.{:0width$}", value / one, value % one, width = places as usize)

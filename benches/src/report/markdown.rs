@@ -1,7 +1,7 @@
 //! Reports as Markdown, for the terminal and for pages.
 //!
-//! A single workload has a table with a line a row. A family has one table: a line for each row of
-//! each member, or a line for each member with the rows as columns.
+//! A single workload has a line a row. A family has a line for each row of each member, or a line
+//! for each member with the rows as columns.
 
 use super::{Report, Row};
 use crate::contender::Role;
@@ -11,8 +11,7 @@ use crate::workload::{Column, Family};
 /// Cores; more than the system's own housekeeping.
 const OTHERS_MAX: f64 = 0.1;
 
-/// A heading, captions, aims, the table and, with `plot`, a picture: of one report, or of all
-/// members of a family.
+/// A section for one report, or for all members of a family.
 pub(super) fn section(reports: &[Report], plot: Option<&str>) -> String {
     let Some(first) = reports.first() else {
         return String::new();
@@ -21,7 +20,7 @@ pub(super) fn section(reports: &[Report], plot: Option<&str>) -> String {
     let name = family.map_or(&first.name, |family| &family.name);
     let mut text = format!("### {name}\n\n");
     for (at, report) in reports.iter().enumerate() {
-        // Members with different stories tell each; a common story appears once.
+        // A common story appears once.
         if at == 0 || report.story != first.story || warning(report).is_some() {
             text += &caption(report, at == 0 || report.story != first.story);
         }
@@ -113,7 +112,6 @@ fn table(reports: &[Report]) -> String {
     text
 }
 
-/// The columns beside a table's figures.
 struct Layout {
     spread: bool,
     peers: bool,
@@ -217,7 +215,7 @@ fn pivoted(reports: &[Report], columns: &[usize]) -> String {
     text
 }
 
-/// One figure with its spread, or several without.
+/// One figure has its spread, several have none.
 fn cell(report: &Report, row: &Row, columns: &[usize]) -> String {
     match columns {
         [column] if report.rounds > 1 => {

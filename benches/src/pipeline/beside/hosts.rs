@@ -10,16 +10,15 @@ use rayon::prelude::*;
 
 use super::load::{Heavy, SLOTS, Short};
 
-/// Runs jobs. A job's panic does not end it.
+/// A job's panic does not end its host.
 pub(super) trait Host: Sync {
-    /// Hands over a short job without waiting for it.
+    /// Does not wait for it.
     fn short(&self, short: Short);
 
-    /// Runs a heavy job to its end.
+    /// Returns at its end.
     fn heavy(&self, heavy: &Arc<Heavy>);
 }
 
-/// A heavy job's stage.
 struct HeavyStage(Arc<Heavy>);
 
 impl Stage for HeavyStage {
@@ -59,7 +58,7 @@ impl Host for PipelineExecutor {
     }
 }
 
-/// A pool of rayon's, whose tasks catch their panics.
+/// Tasks catch their panics.
 pub(super) struct Pool(pub(super) ThreadPool);
 
 impl Host for Pool {
@@ -78,12 +77,12 @@ impl Host for Pool {
     }
 }
 
-/// No pool: a thread for each job.
+/// A thread for each job.
 pub(super) struct Threads;
 
 impl Host for Threads {
     fn short(&self, short: Short) {
-        // Not joined; a panic ends the thread.
+        // A panic ends the thread alone.
         drop(thread::spawn(move || short.run()));
     }
 

@@ -1,5 +1,4 @@
-//! The jobs: the work of a short one and a heavy one, the same on every host, and the report of
-//! their ends.
+//! The jobs: the same work on every host, and the report of their ends.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ pub(super) const SLOTS: usize = 1_000;
 /// One job in this many panics, if any do.
 const PANICS: u64 = 10;
 
-/// The slot in which a heavy job panics: early enough that some do in each round.
+/// Early enough that some heavy jobs panic in each round.
 const PANICS_AT: usize = 20;
 
 /// Longer than all remaining work can take.
@@ -26,18 +25,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const SEED: u64 = 7;
 
-/// Some 1 ms of work, whose result is checked.
+/// Some 1 ms, whose result is checked.
 fn work() {
     static EXPECTED: LazyLock<u64> = LazyLock::new(|| burn(SEED, STEPS_1_MS));
     assert_eq!(burn(SEED, STEPS_1_MS), *EXPECTED);
 }
 
-/// A panic without a message on standard error.
+/// Panics without a message on standard error.
 fn panic_quietly() -> ! {
     resume_unwind(Box::new("one of the storm"))
 }
 
-/// Whether job `number` panics in a storm.
 fn is_struck(number: u64) -> bool {
     number % PANICS == PANICS / 2
 }
@@ -52,7 +50,7 @@ impl Signal {
         Self(Arc::default())
     }
 
-    /// From now on heavy slots do nothing, so that the round ends soon.
+    /// Heavy slots then do nothing, so that the round ends soon.
     pub(super) fn stop(&self) {
         self.0.0.store(true, Ordering::Release);
     }
@@ -61,13 +59,12 @@ impl Signal {
         self.0.0.load(Ordering::Acquire)
     }
 
-    /// Heavy slots that have run.
+    /// Number of heavy slots that have run.
     pub(super) fn slots(&self) -> u64 {
         self.0.1.load(Ordering::Relaxed)
     }
 }
 
-/// A heavy job.
 pub(super) struct Heavy {
     signal: Signal,
     panics: bool,
@@ -83,7 +80,6 @@ impl Heavy {
         }
     }
 
-    /// Runs a slot.
     pub(super) fn slot(&self, slot: usize) {
         if self.signal.is_stopped() {
             return;
@@ -96,7 +92,7 @@ impl Heavy {
         }
     }
 
-    /// Checks the host's report of its end: whether it `panicked`.
+    /// The host reports whether the job `panicked`.
     pub(super) fn check(&self, panicked: bool) {
         assert_eq!(
             self.panicked.load(Ordering::Acquire),
@@ -112,7 +108,6 @@ pub(super) struct Shorts {
     storm: bool,
 }
 
-/// One of them.
 pub(super) struct Short {
     ends: Arc<[AtomicU64]>,
     number: usize,
@@ -135,11 +130,7 @@ impl Shorts {
         }
     }
 
-    /// Waits until all have ended. Returns the time of each from its due moment, in milliseconds.
-    ///
-    /// # Panics
-    ///
-    /// When one does not end.
+    /// Returns the time of each from its due moment. Panics if one does not end.
     pub(super) fn wait_ms(&self, begun: Instant, pace: Duration) -> Vec<f64> {
         let begun_ns = now_ns() - begun.elapsed().as_nanos() as u64;
         let until = Instant::now() + PATIENCE;

@@ -8,7 +8,7 @@ use std::time::Instant;
 /// Steps of [`burn`] that take about 180 ns on the machine for which the aims were set.
 pub(crate) const STEPS_180_NS: u64 = 216;
 
-/// Steps that take about 1 ms. The tables show the measured time.
+/// About 1 ms; the tables show the measured time.
 pub(crate) const STEPS_1_MS: u64 = 1_050_000;
 
 /// Never inlined, so that all contenders run the same instructions.
@@ -21,14 +21,14 @@ pub(crate) fn burn(seed: u64, steps: u64) -> u64 {
     state
 }
 
-/// Nanoseconds since some moment in this process's past: a time that fits into a task.
+/// Since some moment in this process's past: a time that fits into a task.
 #[inline]
 pub(crate) fn now_ns() -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     u64::try_from(START.elapsed().as_nanos()).expect("no process lives for centuries")
 }
 
-/// Mixes all bits: the finaliser of MurmurHash3, which is in the public domain.
+/// The finaliser of MurmurHash3, which is in the public domain.
 pub(crate) fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     z = (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

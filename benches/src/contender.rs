@@ -6,7 +6,7 @@ use anyhow::Result;
 pub(crate) enum Role {
     Ours,
     Peer,
-    /// No pool at all: the work itself, or the cost of doing nothing.
+    /// No pool: the work itself, or the cost of doing nothing.
     Baseline,
 }
 
@@ -14,12 +14,12 @@ pub(crate) enum Role {
 pub(crate) struct Contender {
     pub(crate) name: String,
     pub(crate) role: Role,
-    /// Rounds after which it stops: for peers whose round outlasts all others.
+    /// Limit for peers whose round outlasts all others.
     pub(crate) rounds_max: usize,
     start: Box<dyn Fn() -> Run>,
 }
 
-/// Does the work once. Dropping it ends the threads and everything else that `start` made.
+/// Does the work once. Dropping it ends all that `start` made.
 pub(crate) type Run = Box<dyn FnMut() -> Result<Outcome>>;
 
 impl Contender {
@@ -56,7 +56,7 @@ impl Contender {
         Self::new(name, Role::Peer, start)
     }
 
-    /// A row without a pool that is not compared with others.
+    /// Not compared with others.
     pub(crate) fn baseline<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut() -> O + 'static,
@@ -65,7 +65,7 @@ impl Contender {
         Self::new(name, Role::Baseline, start)
     }
 
-    /// The row `serial`: the answer, computed in one thread without a start.
+    /// The answer, computed in one thread.
     pub(crate) fn serial(answer: impl Fn() -> u64 + Clone + 'static) -> Self {
         Self::new("serial", Role::Baseline, move || answer.clone())
     }
@@ -84,14 +84,14 @@ impl Contender {
 pub(crate) struct Outcome {
     /// Verified to be the workload's.
     pub(crate) answer: u64,
-    /// Figures measured by the row itself, where time from outside is not the workload's subject.
+    /// Figures measured by the row itself, where the elapsed time is not the workload's subject.
     pub(crate) measured: Vec<f64>,
-    /// Samples measured by the row, for percentiles of all rounds together.
+    /// Values for percentiles of all rounds together.
     pub(crate) samples: Vec<f64>,
 }
 
 impl Outcome {
-    /// Figures of a run that verified its answer itself.
+    /// The run has verified its answer itself.
     pub(crate) fn verified(measured: Vec<f64>) -> Self {
         Self {
             answer: 1,

@@ -10,7 +10,7 @@ const LOCK: &str = include_str!("../../Cargo.lock");
 /// The kernel counts in hundredths of a second, whatever its own clock.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Today's date, as `2026-11-21`.
+/// Today, as `2026-11-21`.
 pub(crate) fn date() -> String {
     Utc::now().format("%Y-%m-%d").to_string()
 }
@@ -55,7 +55,7 @@ impl Watch {
         }
     }
 
-    /// Average number of cores busy with other processes since then, if the system gives it.
+    /// Average number of cores busy with other processes.
     pub(crate) fn cores_of_others(&self) -> Option<f64> {
         let busy = busy()?.checked_sub(self.busy?)?;
         let others = busy.saturating_sub(self.own.elapsed());
@@ -67,8 +67,8 @@ fn busy() -> Option<Duration> {
     busy_ticks(&std::fs::read_to_string("/proc/stat").ok()?).map(|ticks| TICK * ticks)
 }
 
-/// The sum of the first line's fields without idle and waiting for disks (the fourth and fifth),
-/// and without the guests' at the end, which the first ones include.
+/// Ticks without idle and waiting for disks (fields four and five), and without the guests' at the
+/// end, which the first ones include.
 fn busy_ticks(stat: &str) -> Option<u32> {
     let fields = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
     let ticks = fields.map_while(|field| field.parse::<u64>().ok()).enumerate();

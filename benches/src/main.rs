@@ -2,8 +2,7 @@
 //!
 //! `cargo xtask bench BENCH` runs one. Rows take turns (A B C, A B C, …), so that disturbances hit
 //! all alike; answers are verified. Tables have medians with their spread, the ratio to the best
-//! peer, and CPU time over wall time, which exposes a row that keeps a second core busy for
-//! nothing. A table states each aim, and whether this run met it.
+//! peer, CPU time over wall time, which exposes busy waiting, and each aim.
 
 mod bench;
 mod burn;
@@ -81,7 +80,7 @@ fn done(result: anyhow::Result<()>) -> ExitCode {
 
 fn run(bench: &dyn Bench, options: &Options) -> anyhow::Result<()> {
     let mut reports: Vec<Report> = Vec::new();
-    // Reports before this one have been shown. A family is shown when it is complete.
+    // A family is shown when it is complete.
     let mut shown = 0;
     bench.run(options, &mut |report| {
         if !reports[shown..].iter().all(|shown| shown.is_sibling_of(&report)) {

@@ -1,6 +1,6 @@
 //! Figures as text, with few digits.
 
-/// A number with three significant digits.
+/// Three significant digits.
 pub(crate) fn short(value: f64) -> String {
     let digits = match value.abs() {
         v if !v.is_finite() => return "–".to_owned(),

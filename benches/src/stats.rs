@@ -2,14 +2,14 @@
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stats {
-    /// Of two in the middle the larger.
+    /// The larger of two in the middle.
     pub(crate) median: f64,
     pub(crate) min: f64,
     pub(crate) max: f64,
 }
 
 impl Stats {
-    /// Of the values that are numbers; NaN without any.
+    /// Ignores values that are no numbers; NaN without any.
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.retain(|value| !value.is_nan());
         values.sort_by(f64::total_cmp);
@@ -22,13 +22,13 @@ impl Stats {
     }
 }
 
-/// The median; NaN without values.
+/// NaN without values.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     Stats::of(values.into_iter().collect()).median
 }
 
-/// The value below which `percent` of the `sorted` values lie: the one at that place, rounded down,
-/// so that 100 is the greatest. NaN without values.
+/// The value below which `percent` of the `sorted` values lie; its place is rounded down, and 100
+/// is the greatest. NaN without values.
 pub(crate) fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;

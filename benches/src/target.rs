@@ -19,7 +19,7 @@ pub(crate) enum Aim {
     AtLeast(f64),
     /// Both are times, and the row is to be at least this many times as fast.
     AsFast(f64),
-    /// The distance is only told.
+    /// Reported without an aim.
     Told,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Of {
     /// The best peer of the table, or the best of those named.
     Best(&'static [&'static str]),
     Row(&'static str),
-    /// A certain part of a row's figure, with a name of its own.
+    /// A part of a row's figure, with a name of its own.
     Share {
         row: &'static str,
         times: f64,
@@ -90,11 +90,7 @@ impl Target {
         self
     }
 
-    /// The verdict on the figures.
-    ///
-    /// # Panics
-    ///
-    /// It names a missing row: such a target could never be missed.
+    /// Panics on a missing row: such a target could never be missed.
     pub(crate) fn judge(&self, heads: &[&str], rows: &[Row]) -> Verdict {
         let figure = |row: &Row| row.figures[self.column].median;
         let find = |name: &str| {

@@ -1,8 +1,8 @@
 //! `cargo xtask bench BENCH [FILTER] [OPTIONS]`: one bench of the program `benches`, which has its
-//! own usage; `--write` writes its page.
+//! own usage. The default is the executor.
 //!
 //! Two are other programs: `micro` is criterion over our own parts; `datafusion [MODE]`, beside its
-//! crate, compares plain DataFusion with windlass. The default is the executor.
+//! crate, compares plain DataFusion with windlass.
 
 use std::ffi::OsString;
 
@@ -23,7 +23,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         Some("datafusion") => criterion("windlass-datafusion", &["--bench", "beside"], rest),
         _ => {
             let workspace = Workspace::load()?;
-            // The program for the memory of lists is built beside it.
             let mut build = cargo();
             build.args(["build", "--release", "--quiet", "--package", "benches", "--bins"]);
             let built = process::pass_through(&mut build, Limit::NONE)?;

@@ -35,7 +35,6 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Writes a file of the copy unless it is equal already.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let to = self.root.join(path);
         if fs::read(&to).is_ok_and(|old| old == bytes) {

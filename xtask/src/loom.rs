@@ -1,8 +1,8 @@
 //! `cargo xtask loom [FILTER]`: every loom model, with its bound, executions and seconds.
 //!
 //! Models are the tests of `tests/loom/main.rs` in crates with atomics, empty without `--cfg
-//! windlass_loom`, built in a folder of their own. A model that closes prints a line, which
-//! [`ModelRun`] reads; a model without its line is reported.
+//! windlass_loom`. A model that closes prints a line ([`ModelRun`]); a model without its line is
+//! reported.
 
 pub(crate) mod model;
 mod model_run;
@@ -57,7 +57,7 @@ pub(crate) fn check(workspace: &Workspace, filter: Option<&str>, limit: Limit) -
         );
     }
     let mut command = models(workspace)?;
-    // loom runs all threads of a model on the one that runs the model, so models run side by side.
+    // loom runs a model on one thread, so models run side by side.
     command.arg("--nocapture").args(filter);
     let mut runs = Vec::new();
     let started = Instant::now();

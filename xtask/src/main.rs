@@ -1,8 +1,7 @@
 //! `cargo xtask <subcommand>`: the one entry point for people and for CI.
 //!
-//! Each check, build and measurement of this workspace is a subcommand; CI calls only `cargo xtask
-//! ci`. This file maps names to modules and errors to exit codes: 0 success, 1 a failed check, 2 an
-//! invalid command line.
+//! CI calls only `cargo xtask ci`. Exit codes: 0 success, 1 a failed check, 2 an invalid command
+//! line.
 
 mod apart;
 mod bench;

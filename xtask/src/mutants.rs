@@ -1,8 +1,7 @@
 //! `cargo xtask mutants [NAME...]`: plants bugs on purpose, and reports whether the tests, models
 //! and oracles that should notice them do.
 //!
-//! A bug is a patch in `mutants/CRATE` (docs/decisions/0047). Each is applied to a copy of the tree
-//! and built there.
+//! A bug is a patch in `mutants/CRATE` (docs/decisions/0047), built in a copy of the tree.
 //!
 //! ```text
 //!   unit    lib and integration tests of the patch's crate, debug

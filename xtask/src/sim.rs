@@ -1,7 +1,5 @@
-//! `cargo xtask sim [ARGS...]`: builds the simulator's runner in release mode and passes it the
-//! arguments.
-//!
-//! The runner has its own `--help`; without arguments it runs CI's swarm.
+//! `cargo xtask sim [ARGS...]`: the simulator's runner in release mode. It has its own `--help`;
+//! without arguments it runs CI's swarm.
 
 mod swarm_report;
 

@@ -1,8 +1,7 @@
 //! `cargo xtask tidy`: checks of the tree that the compiler and clippy cannot make.
 //!
-//! Each check is a file below: a pure function from the tree or from `cargo metadata` to
-//! violations, with tests that plant its fault. All violations are listed. A test of this package
-//! runs them too.
+//! Each check is a pure function from the tree or from `cargo metadata` to violations, with tests
+//! that plant its fault. A test of this package runs all checks, too.
 //!
 //! ```text
 //! cargo metadata ──► arrows

@@ -1,17 +1,16 @@
 //! `cargo xtask weaken [FILTER]`: weakens each atomic ordering of shipped code, and names the loom
 //! model that notices.
 //!
-//! If all models pass, the ordering is too strong or a model is missing. Each site is weakened step
-//! by step in a copy of the tree, and its crate's models run until one fails:
+//! If all models pass, the ordering is too strong or a model is missing. Each site is weakened in a
+//! copy of the tree, and its crate's models run until one fails:
 //!
 //! ```text
 //! SeqCst ─► AcqRel          AcqRel ─► Acquire, Release          Acquire, Release ─► Relaxed
 //! a fence that is Acquire or Release ─► none
 //! ```
 //!
-//! Models of the site's edges run first, at their own bounds; then all others at two preemptions. A
-//! person judges survivors, and `docs/memory-model.md` says why each stays. It takes half an hour
-//! and is not in CI.
+//! Models of the site's edges run first, at their own bounds; then all others at two preemptions.
+//! `docs/memory-model.md` says why each survivor stays. It takes half an hour and is not in CI.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -27,7 +26,6 @@ use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 use crate::{loom, table};
 
-/// Preemptions of models of other edges.
 const ELSEWHERE: &str = "2";
 
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {

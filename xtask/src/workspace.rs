@@ -1,7 +1,6 @@
 //! `cargo metadata`: the root, the build folder, the members and their dependencies.
 //!
-//! Read as plain JSON: derive macros would slow the build of `cargo xtask`, which newcomers compile
-//! first.
+//! Read as plain JSON (`docs/decisions/0005-cargo-metadata-as-plain-json.md`).
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -14,7 +13,7 @@ use crate::process;
 #[derive(Debug)]
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
-    /// Build folder; follows `CARGO_TARGET_DIR`.
+    /// Follows `CARGO_TARGET_DIR`.
     pub(crate) target: PathBuf,
     pub(crate) packages: Vec<Package>,
 }
@@ -22,10 +21,10 @@ pub(crate) struct Workspace {
 #[derive(Debug, Clone)]
 pub(crate) struct Package {
     pub(crate) name: String,
-    /// Its folder, relative to the root, with `/`.
+    /// Relative to the root, with `/`.
     pub(crate) folder: String,
     pub(crate) dependencies: Vec<Dependency>,
-    /// Its targets: kind (`bin`, `test`, ...) and name.
+    /// Kind (`bin`, `test`, ...) and name.
     pub(crate) targets: Vec<(String, String)>,
 }
 
@@ -79,8 +78,8 @@ impl Workspace {
 }
 
 impl Workspace {
-    /// Command that builds and runs a member's program in release mode; `kind` is `bin` or
-    /// `example`, and the program's arguments come last.
+    /// Builds and runs a member's program in release mode; its arguments come last. `kind` is `bin`
+    /// or `example`.
     pub(crate) fn program(&self, package: &str, kind: &str, name: &str) -> anyhow::Result<Command> {
         if !self.with_target(kind, name).any(|found| found.name == package) {
             bail!("crate `{package}` has no {kind} `{name}`");

@@ -14,18 +14,16 @@ use crate::stats::percentile;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Steps of a worker's own task, some 5 µs.
 const STEPS: u64 = STEPS_1_MS / 200;
 const PACE: Duration = Duration::from_millis(1);
 
-/// A task that has not started after this time counts as started then.
+/// A task that has not started by then counts as started then.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Lost tasks in a row after which the round ends early.
 const LOST_MAX: u32 = 10;
 
-/// A task that spawns itself again. Any other number is the time at which a task was handed over
-/// from outside.
+/// A task that spawns itself again. Any other task is the time at which it was handed over from
+/// outside.
 const FEED: u64 = 0;
 
 #[derive(Debug, Default)]
@@ -74,7 +72,7 @@ pub(super) fn workload(options: &Options) -> Workload {
     .targets([Target::at_most(1.0, Of::Number(1_000.0)).column(1)])
 }
 
-/// The answer is 1 if every task from outside started in the end.
+/// The answer is 1 if every task from outside started.
 fn one_run(pool: &dyn Pool<u64>, shared: &Shared, samples: u64) -> Outcome {
     shared.stop.store(false, Ordering::Relaxed);
     shared.started.store(0, Ordering::Relaxed);

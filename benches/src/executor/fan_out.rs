@@ -1,9 +1,9 @@
 //! One task spawns many small ones: how soon others help, and from which size on that pays.
 //!
-//! *Inside* is from the root task's first instruction to the end of the last task, with the pool
-//! running. *Whole* is from the hand-over of the root to the return with the answer, and includes
-//! two wake-ups. Each contender observes the last task's end for free: rayon's `join` returns; our
-//! workers and the channel's threads read the clock when they find no more work.
+//! *Inside* is from the root task's first instruction to the end of the last task. *Whole* is from
+//! the hand-over of the root to the return with the answer, and includes two wake-ups. Each
+//! contender observes the last task's end for free: rayon's `join` returns; our workers and the
+//! channel's threads read the clock when they find no more work.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
@@ -99,7 +99,7 @@ fn contenders(size: u32) -> Vec<Contender> {
     all
 }
 
-/// One fan-out: its answer, and the time inside in nanoseconds.
+/// Answer, and the time inside in nanoseconds.
 type Once = (u64, u64);
 
 fn repeated(size: u32, mut once: impl FnMut() -> Once) -> impl FnMut() -> Outcome {
@@ -160,11 +160,9 @@ fn windlass(size: u32, config: ExecutorConfig) -> impl FnMut() -> Once {
         .expect("the executor starts");
     move || {
         executor.spawn_external(None).expect("the gate is open");
-        // Not `wait_idle`: a worker would wake the caller before it reads the clock, which takes as
-        // long as many tasks.
+        // Not `wait_idle`: a worker would wake the caller before it reads the clock.
         let sum = meter.wait(size.into());
-        // A worker with a task says so before that task is over, so every reading of the clock
-        // counts.
+        // A worker with a task says so before that task is over, so every reading counts.
         while marks.iter().any(|mark| mark.busy.load(Ordering::Acquire)) {
             std::thread::yield_now();
         }
@@ -183,15 +181,14 @@ struct Mark {
 impl Default for Mark {
     fn default() -> Self {
         Self {
-            // Hooks hear of work only *after* an idle time, and so miss a task that is there from
-            // the start.
+            // Hooks hear of work only *after* an idle time.
             busy: AtomicBool::new(true),
             ended: AtomicU64::default(),
         }
     }
 }
 
-/// The usual idle hooks, with a reading of the clock in the first round without work.
+/// The usual idle hooks, which read the clock in the first round without work.
 struct Clocked {
     idle: TieredIdle,
     marks: Arc<[CachePadded<Mark>]>,
@@ -219,8 +216,7 @@ impl IdleHooks for Clocked {
 enum Message {
     Root,
     Task(u32),
-    /// Follows the last task, one a thread: read the clock, and meet the other threads and the
-    /// caller.
+    /// Follows the last task, one a thread: read the clock, and meet the other threads.
     End,
     Stop,
 }

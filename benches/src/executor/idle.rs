@@ -13,7 +13,6 @@ use crate::pool::{self, Ours};
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Time until all workers have parked.
 const SETTLE: Duration = Duration::from_millis(200);
 
 pub(super) fn workload(options: &Options) -> Workload {
@@ -71,7 +70,7 @@ fn of_workers(others: &BTreeMap<String, u64>) -> u64 {
         .sum()
 }
 
-/// Context switches so far of each thread of this process, voluntary and not.
+/// Context switches of each thread of this process, voluntary and not.
 fn switches() -> io::Result<BTreeMap<String, u64>> {
     let mut all = BTreeMap::new();
     for thread in fs::read_dir("/proc/self/task")? {

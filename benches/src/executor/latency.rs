@@ -10,19 +10,18 @@ use crate::stats::percentile;
 use crate::target::{ALL_PEERS, Target};
 use crate::workload::{Column, Workload};
 
-/// Pause between two tasks, long enough for every peer's threads to fall asleep.
+/// Long enough for every peer's threads to fall asleep.
 const PACE: Duration = Duration::from_micros(500);
 const ROUNDS: u64 = 10;
 
 pub(super) fn workload(options: &Options) -> Workload {
     let samples = options.of(1_000, 200);
-    // A task is the moment of its hand-over; its result is the time from then to its start.
+    // A task is the moment of its hand-over.
     let since = |sent: u64, _: &mut dyn FnMut(u64)| now_ns() - sent;
     let rows = pool::rows(&[Ours::plain(), Ours::pinned()], since, move |pool| {
         let mut delay = |_| {
             pool.spawn(now_ns());
-            // By then the task has run, so the caller is not woken, which would move it to the
-            // worker's core.
+            // The task runs meanwhile. A woken caller would move to the worker's core.
             std::thread::sleep(PACE);
             pool.wait(1)
         };

@@ -50,7 +50,7 @@ fn windlass() -> u64 {
     sum.load(Ordering::Relaxed)
 }
 
-/// Dropping a pool of rayon's joins its threads only if they are scoped.
+/// Dropping a pool joins its threads only if they are scoped.
 fn rayon() -> u64 {
     let pool = ::rayon::ThreadPoolBuilder::new().num_threads(THREADS);
     pool.build_scoped(::rayon::ThreadBuilder::run, |pool| {

@@ -39,7 +39,7 @@ pub(super) fn workload(options: &Options) -> Workload {
     .targets([Target::at_most(1.0, ALL_PEERS)])
 }
 
-/// Calls `spawn` with each number when it is due; a late one does not delay the others.
+/// A late call does not delay the others.
 fn paced(tasks: u64, mut spawn: impl FnMut(u64)) {
     let mut due = Instant::now();
     for n in 0..tasks {

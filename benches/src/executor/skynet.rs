@@ -22,7 +22,7 @@ pub(super) fn workload() -> Workload {
     .targets(recursion::targets(0.5, None, false, false))
 }
 
-/// The leaves from `first` on, `leaves` of them.
+/// The leaves from `first` on.
 #[derive(Clone, Copy)]
 struct Node {
     first: u32,

@@ -1,8 +1,7 @@
-//! An unbalanced tree that follows from one number, after UTS: no scheduler knows in advance where
-//! the nodes are.
+//! An unbalanced tree that follows from one number: the binomial trees of Olivier et al., "UTS: An
+//! Unbalanced Tree Search Benchmark", LCPC 2006.
 //!
-//! The root has many children; every other node has [`CHILDREN`] or none, by a hash of its state
-//! (Olivier et al., "UTS: An Unbalanced Tree Search Benchmark", LCPC 2006, its binomial trees). A
+//! The root has many children; every other node has [`CHILDREN`] or none, by a hash of its state. A
 //! few of the root's subtrees hold most of the nodes.
 
 use super::recursion::{self, Recursion, halved, halved_by_chili};
@@ -13,7 +12,7 @@ use crate::workload::{Column, Workload};
 const SEED: u64 = 155;
 const CHILDREN_OF_ROOT: u32 = 4_000;
 const CHILDREN: u32 = 4;
-/// Chance of a node to have children, in parts of 2³². A node has 0.9975 children on average.
+/// Chance of a node to have children, in parts of 2³²; 0.9975 children on average.
 const CHANCE: u32 = (0.249_375 * 4_294_967_296.0) as u32;
 
 pub(super) fn workload() -> Workload {

@@ -1,8 +1,8 @@
 //! The rows, the queries and their answers.
 //!
-//! One table has a column for each kind of key and one of values. `order` is like `l_orderkey` in
-//! TPC-H at scale 1: a quarter as many keys as rows, ascending, one to seven rows each. Other keys
-//! are spread at random. In a column with a hot key, half of the rows have it.
+//! A column for each kind of key and one of values. `order` is like `l_orderkey` in TPC-H: a
+//! quarter as many keys as rows, ascending, one to seven rows each. Other keys are random; a hot
+//! key has half of the rows.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -83,8 +83,7 @@ impl Rows {
         })
     }
 
-    /// Writes the peers' input for `query` into `folder`. Returns the path of the file that names
-    /// the others.
+    /// Writes the peers' input. Returns the path of the file that names the others.
     pub(crate) fn write(&self, query: &Query, folder: &Path) -> anyhow::Result<PathBuf> {
         std::fs::create_dir(folder)?;
         let rows = folder.join("t.parquet");
@@ -106,7 +105,7 @@ impl Rows {
 }
 
 impl Query {
-    /// With the answer of a plain loop.
+    /// Computes the answer by a plain loop.
     fn new(name: &'static str, column: &'static str, keys: &[i64], values: &[i64]) -> Self {
         let mut groups: HashMap<i64, [i64; 2]> = HashMap::new();
         for (&key, &value) in keys.iter().zip(values) {
@@ -134,7 +133,7 @@ impl Query {
     }
 }
 
-/// Ascending keys, one to seven rows each.
+/// One to seven rows for each key.
 fn runs(rows: usize) -> Vec<i64> {
     let mut random = Random(2);
     let mut keys = Vec::with_capacity(rows);

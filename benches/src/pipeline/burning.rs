@@ -1,5 +1,4 @@
-//! A stage whose slots compute: the same work as the peers', summed in a place of each worker's
-//! own.
+//! A stage whose slots compute, summed in a place of each worker's own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +9,12 @@ use pipeline_exec::{Job, Stage, StepCx, StepError};
 use crate::THREADS;
 use crate::burn::burn;
 
-/// Slots that each do `steps` steps of [`burn`], seeded with the slot's number.
+/// Slots of `steps` steps of [`burn`], each seeded with its number.
 #[derive(Debug)]
 pub(super) struct Burning {
     slots: usize,
     steps: u64,
-    /// A place for each worker, and one for a lent thread.
+    /// One more for a lent thread.
     sums: [CachePadded<AtomicU64>; THREADS + 1],
 }
 
@@ -29,7 +28,6 @@ impl Burning {
     }
 
     pub(super) fn burn(&self, slot: usize, thread: usize) {
-        // Only one thread writes its place.
         let sum = &self.sums[thread];
         let result = burn(slot as u64, self.steps);
         sum.store(
@@ -43,7 +41,7 @@ impl Burning {
         sums.fold(0, u64::wrapping_add)
     }
 
-    /// A job of this one stage; its cost is the number of steps, in thousands.
+    /// Its cost is the number of steps, in thousands.
     pub(super) fn job(self: &Arc<Self>) -> Job {
         let stage: Arc<dyn Stage> = Arc::clone(self) as _;
         let cost = self.slots as u64 * self.steps / 1_000;

@@ -21,7 +21,7 @@ use crate::stats::percentile;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Slots of a heavy job: more than run before it is cancelled.
+/// Slots of a heavy job, more than run before its cancel.
 const SLOTS: usize = 10_000;
 
 const AIM_MS: f64 = 4.0;
@@ -153,8 +153,7 @@ impl Wake for Noting {
     }
 }
 
-/// Sleeps until a cancelled job has ended. Returns when its ticket fired, and when this thread
-/// continued.
+/// Returns when the ticket fired, and when this thread continued.
 fn wait_for(mut ticket: JobTicket) -> (u64, u64) {
     let noting = Arc::new(Noting {
         thread: thread::current(),
@@ -171,7 +170,6 @@ fn wait_for(mut ticket: JobTicket) -> (u64, u64) {
     let error = end.expect_err("it had more to do");
     assert_eq!(error.kind, JobErrorKind::Cancelled);
     match noting.fired_ns.load(Ordering::Acquire) {
-        // Before the first poll.
         0 => (seen, seen),
         fired => (fired, seen),
     }

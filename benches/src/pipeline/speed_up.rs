@@ -10,7 +10,6 @@ use crate::contender::Contender;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 
-/// Jobs of a kind in sequence, each waited for.
 #[derive(Clone, Copy)]
 struct Jobs {
     jobs: usize,
@@ -135,7 +134,7 @@ fn times(jobs: usize, mut job: impl FnMut() -> u64) -> u64 {
     (0..jobs).map(|_| job()).fold(0, u64::wrapping_add)
 }
 
-/// A task for each slot, as with a queue of slots.
+/// A task for each slot.
 fn spawned(pool: &rayon::ThreadPool, slots: usize, steps: u64) -> u64 {
     let stage = Burning::new(slots, steps);
     pool.scope(|scope| {

@@ -11,7 +11,7 @@ use crate::tally::{Meter, Tally};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Ours {
-    /// Name in the table; begins with `windlass`.
+    /// Name in tables; begins with `windlass`.
     pub(crate) name: &'static str,
     configure: fn(ExecutorConfig) -> ExecutorConfig,
 }
@@ -21,8 +21,8 @@ impl Ours {
         Self::with("windlass", |config| config)
     }
 
-    /// With a core of its own for each worker, by default only if a core is left for others. With
-    /// too few cores it equals [`Ours::plain`].
+    /// Each worker has a core of its own even if none is left for others. With too few cores this
+    /// equals [`Ours::plain`].
     pub(crate) const fn pinned() -> Self {
         Self::with("windlass, pinned", |config| {
             let workers = config.workers;

@@ -1,12 +1,8 @@
 //! Costs of operations on this machine: the simulator's [`Costs`], measured.
 //!
-//! Each cost is measured alone, with the queues, parkers and locks of the threaded executors.
-//! Rounds of all measurements alternate with the runs on threads, so that both see the same
-//! machine. Each cost is the median of its rounds.
-//!
-//! Two costs stand for code that no single operation shows: an empty task's and an empty slot's.
-//! They are the rest of a measured run of empty ones on *one* worker after all other costs in the
-//! simulator.
+//! Each cost is measured alone, with the queues, parkers and locks of the threaded executors, and
+//! is the median of its rounds. The costs of an empty task and an empty slot are the rest of a run
+//! of empty ones on *one* worker after all other costs in the simulator.
 
 mod executors;
 mod lines;
@@ -22,7 +18,7 @@ use sim::Costs;
 
 use crate::stats::median;
 
-/// Nanoseconds of each measurement, a value a round.
+/// Nanoseconds, a value a round.
 #[derive(Debug, Default)]
 pub(crate) struct Calibration {
     rounds: BTreeMap<&'static str, Vec<f64>>,
@@ -64,7 +60,7 @@ impl Calibration {
             clock_ps: ps("clock"),
             spin_ps: ps("spin"),
             yield_ps: ps("yield"),
-            // Into the kernel and to another thread, or to none, as there.
+            // As on threads: into the kernel and to another thread, or to none.
             park_ps: ps("yield"),
             unpark_ps: ps("unpark"),
             wake_ps: ps("wake"),
@@ -95,7 +91,7 @@ fn in_ps(ns: f64) -> u64 {
     (ns.max(0.0) * 1e3).round() as u64
 }
 
-/// Nanoseconds of each of `times` calls of `operation`: the median of several series.
+/// The median of several series.
 fn ns_each<R>(times: u32, mut operation: impl FnMut(u32) -> R) -> f64 {
     median((0..15).map(|_| {
         let start = Instant::now();

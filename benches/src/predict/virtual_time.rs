@@ -9,7 +9,7 @@ use sim::{Costs, Ending, Profile, SimCtx, Simulation, StrategyKind};
 
 use super::load::{self, Load, Slots, Task, What, Works};
 
-/// When the load comes: all workers sleep by then.
+/// All workers sleep by then.
 const BEGIN_NS: u64 = 20_000_000;
 
 impl Works for SimCtx<'_, Task, ()> {
@@ -20,11 +20,7 @@ impl Works for SimCtx<'_, Task, ()> {
     }
 }
 
-/// The time of `load` on `workers` workers, each with a core of its own.
-///
-/// # Panics
-///
-/// An oracle of the simulator finds a violation.
+/// Each worker has a core of its own. Panics if an oracle finds a violation.
 pub(crate) fn predict(load: &Load, workers: usize, costs: &Costs, seed: u64) -> Profile {
     let simulation = Simulation::new(seed)
         .strategy(StrategyKind::Earliest)

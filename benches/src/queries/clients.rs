@@ -88,7 +88,7 @@ fn integer(batch: &RecordBatch, column: usize, row: usize) -> Result<Option<i64>
     Ok(values.is_valid(row).then(|| values.value(row)))
 }
 
-/// Whether all is equal, averages as far as doubles allow.
+/// Averages as far as doubles allow.
 fn is_close(ours: &[Group], known: &[Group]) -> bool {
     let close = |(ours, known): (&f64, &f64)| (ours - known).abs() <= 1e-9 * known.abs();
     let same = |(ours, known): (&Group, &Group)| {

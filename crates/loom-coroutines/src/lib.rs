@@ -1,9 +1,8 @@
 //! The coroutines on which loom runs a model's threads, with stacks that are kept.
 //!
-//! loom starts a coroutine for each thread of each execution. The crate `generator`, on which it is
-//! built, maps a stack for each, touches its pages for the first time, ends it by a panic, and
-//! unmaps it: over half of a model's time. Here a finished coroutine leaves its stack to the next
-//! one of its thread, and ends by returning (`docs/decisions/0050-coroutines-for-loom.md`).
+//! loom starts a coroutine for each thread of each execution. The crate `generator`, which it asks
+//! for, maps a stack for each and ends it by a panic. Here a finished coroutine returns and leaves
+//! its stack to the next one of its thread (`docs/decisions/0050-coroutines-for-loom.md`).
 //!
 //! The names and types are those that loom 0.7 calls, and no more.
 
@@ -27,7 +26,7 @@ pub type Parameter = Option<Box<dyn FnOnce()>>;
 type Yielder = corosensei::Yielder<Option<Parameter>, ()>;
 
 thread_local! {
-    /// The yielder of the coroutine that runs on this thread; null outside of coroutines.
+    /// Yielder of the coroutine that runs on this thread; null outside of coroutines.
     static CURRENT: Cell<*const Yielder> = const { Cell::new(ptr::null()) };
 }
 
@@ -102,7 +101,7 @@ impl<A, T> Drop for Generator<'_, A, T> {
             Some(coroutine) if coroutine.done() => stacks::put(self.stack_bytes, coroutine.into_stack()),
             // A failed model: unwinding its other threads inside a panic would abort the process.
             Some(coroutine) if thread::panicking() => mem::forget(coroutine),
-            // Dropping a suspended coroutine unwinds its stack.
+            // This unwinds the coroutine's stack.
             unfinished => drop(unfinished),
         }
     }
@@ -162,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// As loom starts one: up to the yield that takes the parameter.
+    /// Starts a coroutine as loom does: up to the yield that takes the parameter.
     fn started(body: impl FnOnce() + 'static) -> Generator<'static, Parameter, ()> {
         let mut generator = Gn::new(|| {
             let parameter = yield_(()).expect("a resume without a parameter");

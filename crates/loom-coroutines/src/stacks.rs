@@ -4,21 +4,16 @@ use std::cell::RefCell;
 
 use corosensei::stack::DefaultStack;
 
-/// Bytes of a stack for which nothing is asked.
 pub(crate) const DEFAULT_BYTES: usize = 32 * 1024;
 
-/// Number of stacks that a thread keeps, above the number of threads of a model.
+/// Stacks that a thread keeps: more than a model has threads.
 const KEPT_MAX: usize = 16;
 
 thread_local! {
     static KEPT: RefCell<Vec<(usize, DefaultStack)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A stack of `bytes`.
-///
-/// # Panics
-///
-/// If the system has no memory for it.
+/// Panics if the system has no memory for the stack.
 pub(crate) fn take(bytes: usize) -> DefaultStack {
     let kept = KEPT.with_borrow_mut(|kept| {
         let at = kept.iter().rposition(|(size, _)| *size == bytes)?;

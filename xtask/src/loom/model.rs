@@ -1,5 +1,4 @@
-//! One loom model in its own process: a change that breaks it may abort, and its name is still
-//! reported.
+//! One loom model in its own process: a change that breaks it may abort.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,7 +19,7 @@ pub(crate) fn short(test: &str) -> &str {
     test.rsplit("::").next().unwrap_or(test)
 }
 
-/// Runs a model by `binary`, which has no arguments yet. Returns its failure; `None` if it closed.
+/// Returns the model's failure; `None` if it closed. `binary` has no arguments yet.
 pub(crate) fn fails(binary: &mut Command, test: &str, limit: Limit) -> anyhow::Result<Option<String>> {
     binary.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     let output = process::silent_output(binary, limit)?;

@@ -10,7 +10,7 @@ pub(crate) struct ModelRun {
 }
 
 impl ModelRun {
-    /// Reads the line anywhere in `line`: the test runner may have printed the test's name before.
+    /// The test runner may have printed the test's name before it on the line.
     pub(crate) fn parse(line: &str) -> Option<ModelRun> {
         let (_, fields) = line.split_once("loom-model ")?;
         let field = |key: &str| {

@@ -1,5 +1,4 @@
-//! The page with the tables of planted bugs, `README.md` beside this file. Each table stands
-//! between two marks.
+//! The page with the tables of planted bugs, `README.md` beside this file: each between two marks.
 
 use anyhow::Context as _;
 

@@ -33,8 +33,7 @@ const MODEL: Duration = Duration::from_secs(600);
 /// Seeds of the runs that show whether other oracles notice.
 const ONLY_SEEDS: u64 = 500;
 
-/// Preemptions in a model's first run: most bugs need no more, and a deeper search reaches the same
-/// execution late.
+/// Preemptions in a model's first run. Most bugs need no more; a deeper search finds them late.
 const FEW_PREEMPTIONS: &str = "2";
 
 #[derive(Debug)]
@@ -71,7 +70,7 @@ pub(crate) fn run(workspace: &Workspace, names: &[String], write: bool) -> anyho
     Ok(patched)
 }
 
-/// Plants the canaries, one per layer: for CI, which has tested the unpatched tree.
+/// One per layer: for CI, which has tested the unpatched tree.
 pub(crate) fn canaries(workspace: &Workspace, limit: Limit) -> anyhow::Result<Patched> {
     let mut patches = patches(workspace)?;
     patches.retain(|patch| patch.canary);
@@ -109,7 +108,7 @@ pub(super) fn each_simulator(
     Ok(())
 }
 
-/// All patches, by crate and layer, so that little is rebuilt between them.
+/// Patches by crate and layer, so that little is rebuilt between them.
 fn patches(workspace: &Workspace) -> anyhow::Result<Vec<Patch>> {
     let mut patches = Vec::new();
     for path in tidy::files(workspace)?
@@ -132,7 +131,6 @@ fn unpatched_passes(copy: &Copy, patches: &[Patch]) -> anyhow::Result<()> {
     for ((krate, layer), patches) in asked {
         let programs = builds::build(copy, krate, layer, Limit::NONE)?;
         for patch in patches {
-            // The simulator's runs are the same for every patch.
             if layer == Layer::Sim && !simulated.insert(patch.twice) {
                 continue;
             }
@@ -179,7 +177,7 @@ fn plant(workspace: &Workspace, copy: &Copy, patch: &Patch, limit: Limit) -> any
     fate
 }
 
-/// Returns the texts of the changed files before the patch.
+/// Returns the former texts of the changed files.
 fn apply<'a>(workspace: &Workspace, copy: &Copy, patch: &'a Patch) -> anyhow::Result<Vec<(&'a str, String)>> {
     let mut texts = Vec::new();
     for change in &patch.files {
@@ -250,7 +248,7 @@ fn named(programs: &Programs, patch: &Patch) -> anyhow::Result<Option<String>> {
     }
 }
 
-/// Of a patch that only the oracle `name` may notice: another that does.
+/// A check besides `name` that notices a patch which only `name` may notice.
 fn others(programs: &Programs, patch: &Patch, name: &str) -> anyhow::Result<Option<String>> {
     let Programs::Simulator(simulator) = programs else {
         return Ok(None);
@@ -278,7 +276,6 @@ fn tests(binaries: &[Built]) -> anyhow::Result<Vec<(&Built, String)>> {
     Ok(tests)
 }
 
-/// Whether a test fails, or does not end.
 fn fails(binary: &Built, test: &str, layer: Layer) -> anyhow::Result<bool> {
     let is_model = layer == Layer::Loom;
     let few = is_model.then_some(Some(FEW_PREEMPTIONS));

@@ -13,7 +13,6 @@ use crate::process::{self, Limit};
 use crate::table;
 use crate::workspace::Workspace;
 
-/// Seeds of a patch, failures shrunk of it, and the time that they may take.
 const SEEDS: &str = "300";
 const FAILURES: &str = "3";
 

@@ -18,7 +18,7 @@ const SCRIPT: &str = r#"exec 3<&0
 { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null"#;
 
-/// Returns `command` on a leash, which is its standard input, or `None` without process groups.
+/// The leash is the command's standard input. `None` without process groups.
 #[cfg(unix)]
 pub(super) fn leashed(command: &Command) -> Option<Command> {
     use std::os::unix::process::CommandExt as _;

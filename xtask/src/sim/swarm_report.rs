@@ -9,7 +9,7 @@ pub(crate) struct SwarmReport {
 const ROWS: &[&str] = &["schedules", "steps", "coverage points hit / total"];
 
 impl SwarmReport {
-    /// Reads a line; of the lines outside these rows, the last is kept.
+    /// Keeps the table's rows, and the last of all other lines.
     pub(crate) fn read(&mut self, line: &str) {
         let line = line.trim();
         let row = line

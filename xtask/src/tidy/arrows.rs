@@ -1,9 +1,7 @@
 //! The arrows between crates, from `cargo metadata`: none runs against the layers.
 //!
-//! [`LAYERS`] is the diagram of `docs/architecture.md`. A crate may skip layers (one on
-//! `pipeline-exec` may name `executor-core`), except the simulator, which must not use threads.
-//! Tests and examples may use a little more. Libraries below the columns have no column format and
-//! no async runtime.
+//! [`LAYERS`] is the diagram of `docs/architecture.md`. A crate may skip layers, except the
+//! simulator, which must not use threads. Tests and examples may use a little more.
 
 use std::collections::BTreeSet;
 
@@ -32,11 +30,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// May name only what [`LAYERS`] names, not further layers below.
 const NO_SHORTCUT: &[&str] = &["sim"];
 
-/// Crates with a dependency for tests and examples alone: tests of applications run in the
-/// simulator, and an example of the simulator shows one runner on both.
+/// Tests of applications run in the simulator; an example of the simulator shows one runner on
+/// both.
 const TESTS_ONLY: &[(&str, &str)] = &[
     ("columnar", "sim"),
     ("columnar", "shared-features"),
@@ -60,11 +57,10 @@ const PLAIN: &[&str] = &[
     "recorded",
 ];
 
-/// The only crates that name the async runtime; others reach it through the pools.
+/// The only crates that name the async runtime.
 const ASYNC: &[&str] = &["pools", "windlass-server", "benches"];
 
-/// May use tokio where no runtime is needed: `query` takes its semaphore and tokio-util's
-/// cancellation token. Threads, sockets and timers stay with the pools.
+/// What needs no runtime: the semaphore, and the cancellation token of tokio-util.
 const SYNC: &[(&str, &str)] = &[("query", "tokio"), ("query", "tokio-util")];
 
 pub(crate) fn check(packages: &[Package]) -> Vec<Violation> {

@@ -1,9 +1,9 @@
 //! Floors of modules: in a product crate no module imports, directly or through others, a module
 //! that imports it.
 //!
-//! A file is a module. An arrow is a path to another module of the crate, in a `use` line or in
-//! code outside tests; a re-export is an arrow too. So a module that names `crate::X`, which the
-//! root re-exports, is in a circle: it has to import from the module that defines `X`.
+//! A file is a module; an arrow is a path to another module of the crate, outside tests. A
+//! re-export is an arrow too: a module that names `crate::X`, which the root re-exports, is in a
+//! circle.
 //!
 //! ```text
 //!   root ──► executor ──► worker ──► board ──► job          below all that import them: error, metrics
@@ -28,10 +28,10 @@ const PRODUCT: &[&str] = &[
     "windlass-server",
 ];
 
-/// Crates that still have circles, and why. A crate without circles must not be listed.
+/// Crates with circles, and why. A crate without circles must not be listed.
 const NOT_YET: &[(&str, &str)] = &[];
 
-/// A module's path in its crate: empty for the root.
+/// Empty for the root.
 type Module = Vec<String>;
 
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ impl<'a> Floors<'a> {
         let inline = inline_modules(source);
         let mut arrows: BTreeMap<Module, usize> = BTreeMap::new();
         for named in source.paths().iter().filter(|named| !named.test) {
-            // A word alone is no path: `mod child;`, `pub(crate)`, a variable.
+            // A word alone is no path: `mod child;`, a variable.
             if !named.import && !named.path.contains("::") {
                 continue;
             }
@@ -111,7 +111,7 @@ impl<'a> Floors<'a> {
         self.arrows.insert(module.clone(), arrows);
     }
 
-    /// The module of `path`, as named in module `here`; `None` if it is another crate's.
+    /// `None` if it is another crate's.
     fn target(&self, here: &Module, path: &str) -> Option<Module> {
         let mut segments = path.split("::").filter(|segment| *segment != "*").peekable();
         let mut target: Module = match *segments.peek()? {
@@ -195,7 +195,7 @@ impl<'a> Floors<'a> {
     }
 }
 
-/// The module of a library's file, or a program's if there is no library; `path` is relative to
+/// The module of a file. A program's file counts only without a library; `path` is relative to
 /// `src/`.
 fn module(path: &str, has_library: bool) -> Option<Module> {
     let path = path.strip_suffix(".rs")?;
@@ -323,7 +323,6 @@ mod tests {
             ]);
             assert_found(&circles, &["parent.rs:1"]);
         }
-        // A parent that only declares its child lies below it.
         let fine = found(&[
             ("lib.rs", "pub mod parent;"),
             ("parent.rs", "mod child; pub struct P;"),

@@ -1,7 +1,6 @@
 //! Links have targets: Markdown links to files and headings, and repository paths in prose.
 //!
-//! Links to Rust items are checked by name here, and fully by rustdoc; web addresses are not
-//! checked.
+//! Links to Rust items are checked by name; web addresses are not checked.
 
 mod headings;
 mod items;
@@ -58,7 +57,7 @@ fn problem(tree: &Tree, file: &File, target: &str) -> Option<String> {
     (!known).then(|| format!("link to `{target}`: {resolved} has no heading `#{anchor}`"))
 }
 
-/// Whether it links to an item: rustdoc reads READMEs beside the code, and checks these links.
+/// Whether a link may name an item: only in READMEs beside the code, which rustdoc reads.
 fn is_item(file: &File, target: &str) -> bool {
     file.path.starts_with("crates/")
         && (target.contains("::")

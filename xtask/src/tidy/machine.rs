@@ -41,7 +41,6 @@ fn absolute(line: &str) -> Option<String> {
     for root in ROOTS {
         let path = format!("/{root}/");
         for (at, _) in line.match_indices(&path) {
-            // Inside a longer path or an address it is not at a disk's root.
             let before = line[..at].chars().next_back();
             if !before.is_some_and(|c| c.is_alphanumeric() || "._-/~*}>)".contains(c)) {
                 return Some(format!(

@@ -7,8 +7,7 @@ use super::violation::Violation;
 
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "publish"];
 
-/// The manifest of the one crate that stands in a registry's place
-/// (`docs/decisions/0050-coroutines-for-loom.md`).
+/// The one crate that stands in a registry's place (`docs/decisions/0050-coroutines-for-loom.md`).
 const PATCH: &str = "crates/loom-coroutines/Cargo.toml";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
@@ -18,7 +17,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     for file in tree
         .files()
         .filter(|file| file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml"))
-        // Packages outside the workspace inherit nothing.
         .filter(|file| !file.path.starts_with("xtask/tests/outside/"))
     {
         match file.text.parse::<Table>() {

@@ -1,7 +1,7 @@
 //! Every atomic ordering in shipped code has a comment that says why it is enough.
 //!
 //! The comment has `Ordering:` and the ordering's name, on its line or within [`LINES_ABOVE`] lines
-//! above; `edges` pairs the labels. Counters of unit tests are left alone.
+//! above. Unit tests are left alone.
 
 use super::edges;
 use super::rust_source::{Comment, RustSource, Token};
@@ -36,9 +36,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderingUse {
     pub(crate) path: String,
-    /// Line, from 1.
     pub(crate) line: usize,
-    /// First byte in the file, from 0.
     pub(crate) at: usize,
     pub(crate) ordering: String,
     pub(crate) edges: Vec<String>,
@@ -64,7 +62,7 @@ fn reason(source: &RustSource, line: usize) -> Option<&Comment> {
     })
 }
 
-/// Orderings passed to an operation; imports do not count.
+/// Imports do not count.
 fn uses(source: &RustSource) -> Vec<&Token> {
     let imports: Vec<_> = source.paths().into_iter().filter(|named| named.import).collect();
     let bare = imports.iter().any(|named| named.path.contains("::Ordering::"));

@@ -1,7 +1,7 @@
 //! The policy uses core's ports only, so that threads, the simulator and loom run the same code.
 //!
-//! In the files of [`RULES`], the parts of `std` that block, start threads or read clocks are
-//! closed; atomics belong to core's native port. Unit tests are free.
+//! In the files of [`RULES`], the parts of `std` that block, start threads, read clocks or order
+//! memory are closed. Unit tests are free.
 
 use super::rust_source::NamedPath;
 use super::tree::Tree;
@@ -43,10 +43,9 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Modules of `std` and `core` that block, start threads, read clocks, or order memory.
 const STD_CLOSED: &[&str] = &["thread", "sync", "time", "net", "fs", "process"];
 
-/// Their harmless parts: shared ownership, spans of time, and names of orderings passed to a port.
+/// Shared ownership, spans of time, and names of orderings passed to a port.
 const STD_OPEN: &[&str] = &[
     "sync::Arc",
     "sync::Weak",
@@ -87,7 +86,6 @@ impl Rule {
             return false;
         }
         if self.closed.iter().any(|closed| named.is_in(closed)) {
-            // A word alone is a path only in an import: `fn crossbeam()` is a name.
             return named.import || named.path.contains("::");
         }
         let inside = named

@@ -15,7 +15,6 @@ const MUST: &[&str] = &[
     "benches",
     "crates",
     "docs",
-    // Planted bugs belong to no crate: docs/decisions/0047.
     "mutants",
     "rust-toolchain.toml",
     "xtask",

@@ -1,7 +1,6 @@
 //! The files of the repository, read once: those that git tracks or would add.
 //!
-//! Without git the folder is walked, except build folders. Paths are relative to the root, with
-//! `/`. Tests of checks plant their own trees.
+//! Without git the folder is walked, except build folders. Tests of checks plant their own trees.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,9 +17,9 @@ pub(crate) struct Tree {
 
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Relative to the root.
+    /// Relative to the root, with `/`.
     pub(crate) path: String,
-    /// Content; empty if it is not UTF-8.
+    /// Empty if it is not UTF-8.
     pub(crate) text: String,
     pub(crate) rust: Option<RustSource>,
 }
@@ -30,7 +29,7 @@ impl Tree {
         let mut files = BTreeMap::new();
         for path in paths(root)? {
             let full = root.join(&path);
-            // Git still lists a deleted file that is not committed.
+            // Git still lists a deleted file.
             if full.is_file() {
                 let bytes = std::fs::read(&full).with_context(|| format!("cannot read {path}"))?;
                 let text = String::from_utf8(bytes).unwrap_or_default();
@@ -97,7 +96,6 @@ impl File {
         File { path, text, rust }
     }
 
-    /// Whether it belongs to a crate's library or program, not to its tests, benches or examples.
     pub(crate) fn is_product(&self) -> bool {
         let mut parts = self.path.split('/');
         parts.next() == Some("crates") && parts.nth(1) == Some("src")
@@ -144,7 +142,6 @@ fn walk(root: &Path, folder: &Path, paths: &mut Vec<String>) -> anyhow::Result<(
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
         if path.is_dir() {
-            // Cargo's mark of a build folder.
             if !path.join("CACHEDIR.TAG").exists() && !path.ends_with(".git") {
                 walk(root, &path, paths)?;
             }

@@ -7,11 +7,10 @@ use super::rust_source::Token;
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Where `unsafe` is allowed: `docs/decisions/0016-an-injector-of-our-own.md`, and for the models
+/// `docs/decisions/0016-an-injector-of-our-own.md`, and for the models
 /// `docs/decisions/0050-coroutines-for-loom.md`.
 const ALLOWED: &[&str] = &["crates/injector/src/", "crates/loom-coroutines/src/lib.rs"];
 
-/// Lint levels that let code through, here or further down.
 const LOOSE: &[&str] = &["allow", "expect", "warn", "deny"];
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {

@@ -27,8 +27,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// For tests of checks: each violation contains the text at its place in `expected`, and there are
-/// no more.
+/// Each violation contains the text at its place in `expected`.
 #[cfg(test)]
 #[track_caller]
 pub(crate) fn assert_found(violations: &[Violation], expected: &[&str]) {

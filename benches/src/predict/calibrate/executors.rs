@@ -12,7 +12,7 @@ const EMPTY: [(&str, Load); 2] = [("empty tree", EMPTY_TREE), ("empty job", EMPT
 
 pub(super) fn measure(calibration: &mut Calibration) {
     for (name, load) in EMPTY {
-        // The least disturbed of a few: a round has one value.
+        // A round has one value: the least disturbed run.
         let runs = (0..5).map(|_| threads::measure(&load, 1, Burner::idle()).elapsed);
         let least = runs.min().expect("there were some");
         calibration.add(name, least.as_nanos() as f64);
@@ -27,7 +27,7 @@ pub(super) fn complete(calibration: &Calibration, mut costs: Costs) -> Costs {
     };
     let [tree, job] = EMPTY;
     let task_ps = unexplained_ps(tree, &costs);
-    // A third of it is where a task is spawned.
+    // About a third of it is spent where a task is spawned.
     costs.keep_ps = task_ps / 3;
     costs.task_ps = task_ps - costs.keep_ps;
     costs.slot_ps = unexplained_ps(job, &costs);

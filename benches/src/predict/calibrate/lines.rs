@@ -9,13 +9,12 @@ use crossbeam::utils::CachePadded;
 
 use super::{Calibration, median};
 
-/// Lines of a round.
 const LINES: usize = 256;
 
 const ROUNDS: usize = 25;
 
 pub(super) fn measure(calibration: &mut Calibration) {
-    // Each line holds the next one's number, in an order that no prefetcher guesses.
+    // In an order that no prefetcher guesses.
     let next = |line: usize| (line * 77 + 31) % LINES;
     let lines: Vec<_> = (0..LINES)
         .map(|line| CachePadded::new(AtomicUsize::new(next(line))))
@@ -41,8 +40,7 @@ pub(super) fn measure(calibration: &mut Calibration) {
     calibration.add("line exchange", median(exchange));
 }
 
-/// In each round another thread does `prepare`, then this one does `measure`. Both stay on their
-/// cores.
+/// In each round another thread runs `prepare`, then this one runs `measure`, each on its core.
 pub(super) fn in_turn(
     rounds: usize,
     mut prepare: impl FnMut(usize) + Send,

@@ -103,7 +103,7 @@ fn injector(calibration: &mut Calibration) {
         calibration.add(name, median(taken));
     }
 
-    // A batch collects its tasks from those that the worker keeps.
+    // Reused by all batches.
     let mut kept: VecDeque<Value> = VecDeque::new();
     let batches = (0..100).map(|_| {
         kept.extend([VALUE; 128]);
@@ -116,7 +116,7 @@ fn injector(calibration: &mut Calibration) {
     calibration.add("inject task", median(batches));
 }
 
-/// A board of one job, like most boards.
+/// Like most boards.
 fn board(calibration: &mut Calibration) {
     let board = SkipSet::new();
     board.insert((1_u64, 0_usize));

@@ -1,6 +1,6 @@
 //! Unified diffs, applied in memory: the context must occur exactly, and once in the file.
 //!
-//! Line numbers are ignored, so changes elsewhere in the file do not matter.
+//! Line numbers are ignored.
 
 use anyhow::{Context as _, bail, ensure};
 
@@ -10,7 +10,6 @@ pub(crate) struct FileDiff {
     hunks: Vec<Hunk>,
 }
 
-/// Lines before and after, context included.
 #[derive(Debug, Default)]
 struct Hunk {
     old: Vec<String>,
@@ -63,7 +62,6 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Vec<FileDiff>> {
     Ok(files)
 }
 
-/// Lines of a hunk before and after: `@@ -1,7 +1,6 @@`.
 fn lengths(line: &str) -> Option<(usize, usize)> {
     let (old, new) = line.strip_prefix("@@ -")?.split_once(" @@")?.0.split_once(" +")?;
     let length = |range: &str| {

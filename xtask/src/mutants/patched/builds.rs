@@ -31,7 +31,7 @@ pub(super) fn build(copy: &Copy, krate: &str, layer: Layer, limit: Limit) -> any
         }
         Layer::Sim => {
             command.args(["build", "--release", "--package", "sim", "--bin", "windlass-sim"]);
-            // Each patch is a build of four crates, and most are found within a few runs.
+            // Few runs find most patches, so the build takes more time than they do.
             command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
         }
         Layer::Loom => {
@@ -47,7 +47,6 @@ pub(super) fn build(copy: &Copy, krate: &str, layer: Layer, limit: Limit) -> any
             process::add_rustflags(&mut command, &["--cfg", "windlass_loom"]);
         }
     }
-    // A folder per layer, since different flags would rebuild the dependencies.
     command
         .current_dir(&copy.root)
         .env("CARGO_TARGET_DIR", copy.builds.join(layer.name()))

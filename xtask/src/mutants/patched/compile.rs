@@ -1,7 +1,5 @@
-//! Whether each patch compiles, without a run of its tests.
-//!
-//! Patches of one crate that change different files are checked together: a crate takes as many
-//! checks as its most patched file has patches.
+//! Whether each patch compiles. Patches of one crate that change different files are checked
+//! together: a crate takes as many checks as its most patched file has patches.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! The table of patches in `xtask/src/mutants/README.md`: each patch's killer, seconds, date and
-//! commit.
+//! The table of patches in `xtask/src/mutants/README.md`: killer, seconds, date and commit of each.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -48,7 +47,7 @@ fn merged(old: &str, new: Vec<(String, String)>, all: &[String]) -> String {
     text
 }
 
-/// The checked-out commit; `+` after it: with changes.
+/// A `+` after it means uncommitted changes.
 fn commit() -> anyhow::Result<String> {
     let changes = ask(
         "git",

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// A slug per heading; repetitions get a number.
+/// Repetitions get a number.
 pub(crate) fn slugs(text: &str) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut slugs = Vec::new();

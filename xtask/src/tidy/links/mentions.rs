@@ -26,7 +26,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
             }
         } else if file.path.ends_with(".md") {
             for (index, line) in file.text.lines().enumerate() {
-                // Links are checked with their anchors elsewhere; other paths are in code spans.
+                // Links are checked elsewhere; other paths are in code spans.
                 line.split('`')
                     .skip(1)
                     .step_by(2)
@@ -45,7 +45,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// The path in `word`, without punctuation, line number or anchor.
 fn mention(word: &str) -> Option<&str> {
     let word = word.split('#').next().unwrap_or(word);
     let word = word.split("::").next().unwrap_or(word);

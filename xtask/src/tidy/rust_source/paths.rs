@@ -4,7 +4,7 @@ use super::Token;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedPath {
-    /// Its segments, joined by `::`; a glob import ends in `*`.
+    /// A glob import ends in `*`.
     pub(crate) path: String,
     pub(crate) line: usize,
     /// Index of its first token, or of an import's last.
@@ -14,7 +14,6 @@ pub(crate) struct NamedPath {
 }
 
 impl NamedPath {
-    /// Whether it is `prefix` or inside it.
     pub(crate) fn is_in(&self, prefix: &str) -> bool {
         self.path
             .strip_prefix(prefix)
@@ -47,7 +46,7 @@ pub(crate) fn named(tokens: &[Token]) -> Vec<NamedPath> {
     paths
 }
 
-/// `a::b::c` from `at`; returns the path and the index after it.
+/// Returns the path and the index after it.
 fn plain(tokens: &[Token], mut at: usize) -> (String, usize) {
     let mut path = tokens[at].text.clone();
     while colons(tokens, at + 1) && tokens.get(at + 3).is_some_and(|token| token.ident) {
@@ -58,7 +57,7 @@ fn plain(tokens: &[Token], mut at: usize) -> (String, usize) {
     (path, at + 1)
 }
 
-/// One branch of a `use` tree; returns the index after it.
+/// Returns the index after the branch.
 fn import(tokens: &[Token], mut at: usize, prefix: &str, paths: &mut Vec<NamedPath>) -> usize {
     let mut path = prefix.to_owned();
     while let Some(token) = tokens.get(at) {

@@ -1,10 +1,8 @@
-//! Tokens that are compiled for tests only.
-//!
-//! Rules about shipped code (orderings, ports) skip the counters and threads of unit tests.
+//! Tokens that are compiled for tests only, which rules about shipped code skip.
 
 use super::Token;
 
-/// Marks the item after each `#[cfg(test)]`; `all` marks the whole file.
+/// `all` marks the whole file.
 pub(crate) fn mark(tokens: &mut [Token], all: bool) {
     let mut at = 0;
     while at < tokens.len() {
@@ -20,7 +18,7 @@ pub(crate) fn mark(tokens: &mut [Token], all: bool) {
     }
 }
 
-/// Tokens of a `#[cfg(...)]` with `test`, if one starts here.
+/// Number of tokens, if one starts here.
 fn cfg_test(tokens: &[Token]) -> Option<usize> {
     let starts =
         tokens.len() > 3 && tokens[0].text == "#" && tokens[1].text == "[" && tokens[2].text == "cfg";
@@ -33,7 +31,7 @@ fn cfg_test(tokens: &[Token]) -> Option<usize> {
     asks.then_some(end)
 }
 
-/// Tokens of the item that starts here: up to its closing brace, or a semicolon before any brace.
+/// Up to its closing brace, or a semicolon before any brace.
 fn item(tokens: &[Token]) -> usize {
     let mut at = 0;
     while at < tokens.len() {

@@ -1,5 +1,5 @@
 //! On `columnar`, its Arrow and its executor alone: a filter and an aggregate over a table in
-//! memory, the same on any number of threads.
+//! memory.
 
 use std::error::Error;
 use std::sync::Arc;

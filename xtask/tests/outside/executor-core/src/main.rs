@@ -15,7 +15,7 @@ use executor_core::{
     WorkerMetricsLocal, WorkerState, run_worker,
 };
 
-/// A subtree; its depth.
+/// A subtree's depth.
 type Tree = u32;
 
 struct Shared {

@@ -1,5 +1,5 @@
-//! On `executor-threaded` alone: a crawler of a made-up tree, fed by several threads, through each
-//! way in which an executor ends.
+//! On `executor-threaded` alone: a crawler, fed by several threads, through each way in which an
+//! executor ends.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -16,7 +16,7 @@ use executor_threaded::{Aborted, BuildError, Executor, ExecutorConfig, ExecutorH
 
 #[derive(Debug, Clone, PartialEq)]
 enum Task {
-    /// Lists a folder of the made-up tree: two folders below, down to a depth, and a file in each.
+    /// Two folders below, down to a depth, and a file in each.
     Folder { depth: u32 },
     File { bytes: u64 },
     Broken,
@@ -28,7 +28,7 @@ struct Totals {
     bytes: u64,
 }
 
-/// A scratch value that adds its totals when its worker leaves.
+/// Adds its totals when its worker leaves.
 struct Reporting {
     totals: Totals,
     sum: Arc<AtomicU64>,
@@ -40,7 +40,7 @@ impl Drop for Reporting {
     }
 }
 
-/// The runner for any context: threads here, a simulator elsewhere.
+/// For any context: threads here, a simulator elsewhere.
 fn crawl<C: TaskCtx<Task, Totals>>(task: Task, cx: &mut C) {
     match task {
         Task::Folder { depth: 0 } => cx.spawn_local(Task::File { bytes: 10 }),
@@ -125,7 +125,6 @@ fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     } = metrics.total;
     assert!(steals_won <= steals_tried);
 
-    // After the end every task is returned.
     assert!(!handle.is_accepting());
     let Err(Rejected(task)) = handle.spawn(Task::File { bytes: 3 }) else {
         panic!("nobody would run it");
@@ -144,7 +143,7 @@ fn survive_a_panic() -> Result<(), Box<dyn Error>> {
     let executor = crawler(two_workers())?;
     executor.spawn_external_batch(vec![Task::File { bytes: 1 }; 20])?;
     executor.spawn_external(Task::Broken)?;
-    // The executor may be closed by now and return this one.
+    // May be returned: the executor may be closed by now.
     let late = executor.spawn_external(Task::File { bytes: 1 });
     let accepted = 21 + usize::from(late.is_ok());
     let aborted: Aborted<Task> = executor.try_join().expect_err("a task panicked");
@@ -155,7 +154,7 @@ fn survive_a_panic() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A stop at a task boundary returns waiting tasks, including those that the last task spawned.
+/// Returns waiting tasks, including those that the last task spawned.
 fn stop_in_the_middle() -> Result<(), Box<dyn Error>> {
     let (started, has_started) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
@@ -250,7 +249,6 @@ fn with_hooks() -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Two of the panics below are meant: a line each, without a backtrace.
     panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     assert_eq!(current_worker_id(), None);
     set_current_worker_id(Some(3));

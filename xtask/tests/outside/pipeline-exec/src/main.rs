@@ -16,7 +16,6 @@ use pipeline_exec::{BuildError, Class, Job, JobControl, JobError, JobErrorKind, 
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Rows of one slot.
 const ROWS: u64 = 1_000;
 
 struct Sum {
@@ -57,14 +56,12 @@ impl Stage for Sum {
     }
 
     fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        // Every slot's write is visible here.
         let parts: Option<Vec<u64>> = self.parts.iter().map(|part| part.get().copied()).collect();
         let total = parts.ok_or("a slot did not run")?.iter().sum();
         self.total.set(total).map_err(|_| "finished twice".into())
     }
 }
 
-/// A stage without slots that checks the one before.
 struct Check(Arc<OnceLock<u64>>);
 
 impl Stage for Check {
@@ -165,7 +162,6 @@ fn held() -> (Box<dyn PipelineStep>, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let may_go = Mutex::new(may_go);
     let step = step(move |_| {
         begun.send(())?;
-        // An error means that the other end is gone, which releases it too.
         may_go.lock().map_err(|_| "a panic elsewhere")?.recv().ok();
         Ok(())
     });
@@ -185,7 +181,6 @@ fn refused_and_handed_back() -> Outcome {
     };
     assert_eq!((&*job.table_name, job.cost()), ("one too many", None));
     assert!(job.id.starts_with("pipe-"));
-    // Cancelled while its first slot runs: the second never starts.
     running.control().cancel();
     let_go.send(())?;
     let error = running.wait().expect_err("it was cancelled");
@@ -200,7 +195,7 @@ fn refused_and_handed_back() -> Outcome {
     let handle = executor.handle();
     drop(let_go);
     let handed_back: Vec<Job> = executor.shutdown();
-    // Whether the second ran before the end is open; its ticket tells.
+    // The second may have run before the end; its ticket tells.
     match waiting.wait() {
         Ok(report) => assert!(handed_back.is_empty() && report.slots == 1),
         Err(error) => assert_eq!((error.kind, handed_back.len()), (JobErrorKind::HandedBack, 1)),
@@ -219,7 +214,6 @@ impl Wake for Unpark {
     }
 }
 
-/// The smallest runtime: a ticket is a future for any.
 fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
@@ -260,7 +254,6 @@ fn claimed_by_hand() -> Outcome {
 }
 
 fn main() -> Outcome {
-    // One of the panics below is meant: a line, without a backtrace.
     panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     let split = |threads| split_threads(NonZeroUsize::new(threads).expect("not zero"));
     assert_eq!(

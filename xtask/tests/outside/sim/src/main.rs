@@ -7,7 +7,6 @@ use std::rc::Rc;
 
 use sim::{Failure, Report, Simulation, TaskCtx};
 
-/// A buffer should be filled before its use, but both are separate tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Task {
     Start,
@@ -15,8 +14,7 @@ enum Task {
     Use,
 }
 
-/// The runner, generic over its context. It relies on the newest task running first, which a steal
-/// breaks.
+/// Relies on the newest task running first, which a steal breaks.
 fn run<C: TaskCtx<Task, u32>>(task: Task, filled: &Cell<bool>, cx: &mut C) {
     *cx.scratch() += 1;
     match task {
@@ -35,7 +33,7 @@ fn simulate(simulation: Simulation) -> Result<Report<Task, u32>, Failure> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // The race panics on purpose, many times.
+    // The race panics on purpose.
     panic::set_hook(Box::new(|_| ()));
     let alone = simulate(Simulation::new(7).workers(1))?;
     assert_eq!(alone.scratches, [3]);

@@ -250,17 +250,6 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_has_the_features_that_tests_ask_for() {
-        let line = "engine = { version = \"1\", default-features = false }";
-        let manifest = "[dev-dependencies]\nengine = { workspace = true, features = [\"sql\"] }";
-        let line = with_features(line, manifest, "engine").unwrap();
-        let table: toml::Table = line.parse().unwrap();
-        assert_eq!(table["engine"]["features"][0].as_str(), Some("sql"));
-        assert_eq!(table["engine"]["default-features"].as_bool(), Some(false));
-        assert!(with_features("engine = \"1\"", manifest, "engine").is_err());
-    }
-
-    #[test]
     fn the_example_of_the_readme_is_its_first_code_in_rust() {
         let readme = "# A\n```sh\nls\n```\n```rust\nfn main() {}\n```\n```rust\nfn second() {}\n```\n";
         assert_eq!(example(readme).unwrap(), "fn main() {}\n");

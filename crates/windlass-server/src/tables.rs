@@ -24,6 +24,7 @@
 
 mod blocking;
 mod columns;
+mod current;
 mod error;
 mod files_table;
 mod listing;
@@ -31,6 +32,7 @@ mod memory;
 mod partitions;
 mod public;
 mod root;
+mod shape;
 mod snapshot;
 mod store;
 mod tpch;
@@ -48,9 +50,10 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use object_store::ObjectStore;
 
+use current::CurrentTables;
 pub use error::TablesError;
 use listing::{Place, table_name};
-use public::{CurrentTables, PublicSchema};
+use public::PublicSchema;
 use root::Root;
 use store::TablesStore;
 

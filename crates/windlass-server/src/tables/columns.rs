@@ -8,22 +8,13 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use datafusion::arrow::datatypes::SchemaRef;
-
 use super::error::TablesError;
 use super::listing::Format;
 use super::root::{OpenFile, Root, is_absent};
 use super::version::Version;
 
+pub(crate) use super::shape::Columns;
 pub(crate) use merge::merge;
-
-/// What a file holds.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Columns {
-    pub(crate) schema: SchemaRef,
-    /// Whether a value of the rows that were looked at has a line break in it; of CSV.
-    pub(crate) line_breaks: bool,
-}
 
 /// Opens a file and reads its columns, and which version they are of. None if there is no regular file any more.
 pub(crate) fn read(

@@ -32,9 +32,9 @@ use datafusion::scalar::ScalarValue;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use object_store::ObjectStore;
 
+use super::current::{Current, CurrentTables, current};
 use super::error::TablesError;
 use super::listing::Format;
-use super::public::{Current, CurrentTables, current};
 use super::snapshot::{Collected, Snapshot, SnapshotFile};
 
 /// A table of one look-up, which belongs to one statement.

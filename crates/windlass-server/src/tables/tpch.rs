@@ -144,7 +144,7 @@ fn generate_parts(parts: &[Part], threads: NonZeroUsize) -> Result<Partitions, T
     let rows_done = AtomicUsize::new(0);
     let (sender, receiver) = mpsc::channel();
     let work = |sender: mpsc::Sender<_>| {
-        // Relaxed: the counters order nothing; batches go through the channel.
+        // Ordering: Relaxed, all. The counters order nothing; batches go through the channel.
         while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
             let reader = part.rows();
             let schema = reader.schema();
@@ -175,10 +175,12 @@ fn generate_parts(parts: &[Part], threads: NonZeroUsize) -> Result<Partitions, T
         }
         drop(sender);
         let received = receive(&receiver, || {
+            // Ordering: Relaxed. Progress.
             let rows = rows_done.load(Ordering::Relaxed);
             let percent = (100 * rows / expected.max(1)).min(99);
             tracing::info!(rows, percent, "generating the tables of TPC-H");
         });
+        // Ordering: Relaxed. A hint; the scope joins the threads.
         stop.store(received.is_err(), Ordering::Relaxed);
         received
     });

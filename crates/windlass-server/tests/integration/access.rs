@@ -1,4 +1,4 @@
-//! Passwords and TLS.
+//! Who may connect: passwords and TLS.
 
 use std::fs;
 use std::net::SocketAddr;

@@ -1,3 +1,5 @@
+//! Columns of CSV: names from the header, types from the first rows.
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -5,7 +7,7 @@ use std::sync::Arc;
 use datafusion::arrow::csv::reader::Format;
 use datafusion::arrow::datatypes::{Field, Schema};
 
-use super::Columns;
+use crate::tables::shape::Columns;
 
 /// Number of rows below the header from which the types are inferred.
 const ROWS: usize = 1_000;

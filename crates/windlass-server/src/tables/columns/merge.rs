@@ -1,11 +1,13 @@
+//! One set of columns for the files of a table.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use super::Columns;
 use crate::tables::error::TablesError;
 use crate::tables::listing::Format;
+use crate::tables::shape::Columns;
 
 /// The columns of a table of these files, of which there is at least one.
 ///

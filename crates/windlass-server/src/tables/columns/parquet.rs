@@ -1,3 +1,5 @@
+//! Columns of Parquet, from the footer of a file.
+
 use std::fs::File;
 use std::sync::Arc;
 
@@ -5,7 +7,7 @@ use datafusion::datasource::physical_plan::parquet::transform_schema_to_view;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 
-use super::Columns;
+use crate::tables::shape::Columns;
 
 /// Reads the footer.
 pub(super) fn read(file: &File) -> Result<Columns, String> {

@@ -96,16 +96,16 @@ impl Access {
         }
     }
 
-    /// Decides whether a server may listen on these addresses with these options, and reads the files
-    /// that the options name.
+    /// Decides whether a server may listen on these addresses with these options, and reads the
+    /// files that the options name.
     ///
     /// `listen` has to be what the server then binds to, not a name that is resolved once more: see
     /// [`resolve`].
     ///
     /// # Errors
     ///
-    /// If an address is not loopback and TLS or users are missing, if only one of certificate and key
-    /// is there, or if a file cannot be used. The error names the options that are missing.
+    /// If an address is not loopback and TLS or users are missing, if only one of certificate and
+    /// key is there, or if a file cannot be used. The error names the options that are missing.
     pub fn decide(listen: &[SocketAddr], options: &AccessOptions) -> anyhow::Result<Self> {
         let needs_tls = check(listen, options)?;
         let users = options.users.as_deref().map(UsersFile::open).transpose()?;

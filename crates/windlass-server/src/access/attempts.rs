@@ -9,9 +9,9 @@
 //! address    IPv4: itself (also inside of IPv6) │ IPv6: its /64, what one customer is given
 //! ```
 //!
-//! A bucket is one instant: when it will be full again. Full buckets need no memory. Beyond a number
-//! of others, the one that is full the soonest is forgotten, so memory is bounded and the worst
-//! addresses are remembered.
+//! A bucket is one instant: when it will be full again. Full buckets need no memory. Beyond a
+//! number of others, the one that is full the soonest is forgotten, so memory is bounded and the
+//! worst addresses are remembered.
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
@@ -31,7 +31,7 @@ const REFILL: Duration = Duration::from_secs(6);
 /// Addresses that are remembered at the most.
 const REMEMBERED: usize = 10_000;
 
-/// Failed logins by address. `now` is an argument everywhere, so that tests have a time of their own.
+/// Failed logins by address. `now` is an argument, so that tests have a time of their own.
 #[derive(Debug)]
 pub struct Attempts {
     remembered: usize,

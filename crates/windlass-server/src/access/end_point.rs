@@ -1,4 +1,4 @@
-//! `tls-server-end-point` (RFC 5929): the hash of a server's certificate that SCRAM binds a proof to.
+//! `tls-server-end-point` (RFC 5929): the hash of the server's certificate, for SCRAM's binding.
 //!
 //! The hash is that of the certificate's signature, and SHA-256 where that is MD5 or SHA-1. For a
 //! signature without a hash of its own, such as Ed25519's, the RFC defines none: channel binding is
@@ -15,8 +15,8 @@ use rustls_pki_types::alg_id;
 
 const SEQUENCE: u8 = 0x30;
 
-/// Object identifiers of signatures with hashes that are too weak to bind to: RSA with MD5, RSA with
-/// SHA-1, ECDSA with SHA-1.
+/// Object identifiers of signatures with hashes that are too weak to bind to: RSA with MD5, RSA
+/// with SHA-1, ECDSA with SHA-1.
 const WEAK: [&[u8]; 3] = [
     &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x04],
     &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05],

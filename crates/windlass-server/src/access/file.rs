@@ -1,7 +1,7 @@
 //! Files that an operator names: read whole, with a bound, and watched by their stamps.
 //!
-//! A file with secrets is refused if others can read or write it, as PostgreSQL and ssh do. The error
-//! says the command that mends it.
+//! A file with secrets is refused if others can read or write it, as PostgreSQL and ssh do. The
+//! error says the command that mends it.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Readers {
     Anybody,
-    /// Its owner. A group may read it as well if `root` owns it: so certificates' keys are installed.
+    /// Its owner, and a group if `root` owns it: so keys of certificates are installed.
     OwnerOrGroupOfRoot,
     Owner,
 }
@@ -26,8 +26,8 @@ pub(super) enum Readers {
 ///
 /// # Errors
 ///
-/// If it is no regular file, cannot be read, is too large, or others than `readers` can read it. Each
-/// error begins with the path.
+/// If it is no regular file, cannot be read, is too large, or others than `readers` can read it.
+/// Each error begins with the path.
 pub(super) fn read(path: &Path, readers: Readers) -> anyhow::Result<Vec<u8>> {
     read_within(path, readers, BYTES_MAX).with_context(|| path.display().to_string())
 }

@@ -1,9 +1,9 @@
 //! `windlass-server passwd`: sets a user's password in a file of users, or removes a user.
 //!
-//! The file is replaced as a whole: a new file in the same folder, flushed, renamed over the old one.
-//! So a server that reads it sees the old users or the new ones, and a crash leaves one of the two.
-//! Comments and other users' lines stay as they are. Only the owner can read the new file, and the
-//! owner is the old file's: root may edit the file of a server that runs as somebody else.
+//! The file is replaced as a whole: a new file in the same folder, flushed, renamed over the old
+//! one. So a server that reads it sees the old users or the new ones, and a crash leaves one of the
+//! two. Comments and other users' lines stay as they are. Only the owner can read the new file, and
+//! the owner is the old file's: root may edit the file of a server that runs as somebody else.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -48,8 +48,8 @@ pub enum Edited {
 }
 
 /// Runs the command: with `remove`, removes the user `name` from the file at `path`; else sets the
-/// user's password, which is read from the terminal, or from the first line of standard input if that
-/// is no terminal. Says on standard error what it did.
+/// user's password, which is read from the terminal, or from the first line of standard input if
+/// that is no terminal. Says on standard error what it did.
 ///
 /// # Errors
 ///
@@ -75,8 +75,8 @@ pub fn run_passwd(path: &Path, name: &str, remove: bool) -> anyhow::Result<()> {
 ///
 /// # Errors
 ///
-/// If the name or the password is none, if the file cannot be read, has a bad line of another user or
-/// is readable by others, or if it cannot be replaced.
+/// If the name or the password is none, if the file cannot be read, has a bad line of another user
+/// or is readable by others, or if it cannot be replaced.
 pub fn passwd(path: &Path, name: &str, source: Source<'_>) -> anyhow::Result<Edited> {
     check_name(name)?;
     // Before a password is asked for: is there a file to put it in?
@@ -134,7 +134,7 @@ fn read_password(source: Source<'_>) -> anyhow::Result<Vec<u8>> {
         }
         Source::FirstLine(input) => {
             let mut line = Vec::new();
-            // One byte of the line's end more than a password may have, so that a longer one is seen.
+            // A line's end more than a password may have, so that a longer one is seen.
             input
                 .take(PASSWORD_BYTES_MAX as u64 + 2)
                 .read_until(b'\n', &mut line)
@@ -211,8 +211,8 @@ fn edit(
     Ok(edited)
 }
 
-/// The turn of one command among those that edit files of a folder. Without, the later of two at once
-/// would undo the earlier.
+/// The turn of one command among those that edit files of a folder. Without, the later of two at
+/// once would undo the earlier.
 struct Turn {
     /// Holds the lock. Some file systems have none for folders, and those do without.
     #[cfg(unix)]

@@ -47,7 +47,7 @@ impl<T, const FILES: usize> Reread<T, FILES> {
         paths: [PathBuf; FILES],
         read: fn(&[PathBuf; FILES]) -> anyhow::Result<T>,
     ) -> anyhow::Result<Self> {
-        // Before reading: what is written while the files are read has another stamp at the next look.
+        // Before reading: what is written meanwhile has another stamp at the next look.
         let seen = stamps(&paths);
         let value = Arc::new(read(&paths)?);
         let state = Mutex::new(State { value, seen });

@@ -11,11 +11,12 @@
 //!
 //! - The user is the one that the connection named when it started; the name in the first message
 //!   counts for nothing, as in PostgreSQL.
-//! - **A stranger learns nothing about names.** An unknown user gets a salt that follows from the name
-//!   and a secret of the process, and fails as a wrong password does, after the same arithmetic.
+//! - **A stranger learns nothing about names.** An unknown user gets a salt that follows from the
+//!   name and a secret of the process, and fails as a wrong password does, after the same
+//!   arithmetic.
 //! - **Nobody sits in between.** Over TLS both mechanisms are offered. PLUS binds the proof to the
-//!   certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could bind, but
-//!   did not see PLUS offered, says so by `y`, and is refused: somebody took the offer out.
+//!   certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could bind,
+//!   but did not see PLUS offered, says so by `y`, and is refused: somebody took the offer out.
 //!
 //! Comparisons of secrets take the same time whatever they find.
 
@@ -51,7 +52,7 @@ const END_POINT: &str = "p=tls-server-end-point";
 pub enum Denied {
     /// The proof is not the password's, or there is no such user.
     WrongPassword,
-    /// The proof is bound to another certificate: somebody sits in between, or the certificate changed.
+    /// The proof is bound to another certificate: somebody may sit in between.
     WrongBinding,
     /// The client could bind and was told that the server cannot: somebody changed the offer.
     Downgrade,
@@ -117,8 +118,8 @@ struct Challenged {
 }
 
 impl Exchange {
-    /// Begins the login of user `name`. `binding` is the hash of the certificate that this client was
-    /// shown ([`Identity::end_point`](super::tls::Identity::end_point)), if it came over TLS.
+    /// Begins the login of user `name`. `binding` is the hash of the certificate that this client
+    /// was shown ([`Identity::end_point`](super::tls::Identity::end_point)), if it came over TLS.
     ///
     /// # Errors
     ///
@@ -145,7 +146,7 @@ impl Exchange {
         }
     }
 
-    /// Takes the client's first message, for the mechanism that it chose, and returns the challenge.
+    /// Takes the client's first message, for the mechanism it chose, and returns the challenge.
     ///
     /// # Errors
     ///
@@ -194,8 +195,8 @@ impl Exchange {
         Ok(challenge.into_bytes())
     }
 
-    /// Takes the client's last message, and returns the one that proves the server to the client: the
-    /// client is let in.
+    /// Takes the client's last message, and returns the one that proves the server to the client:
+    /// the client is let in.
     ///
     /// # Errors
     ///

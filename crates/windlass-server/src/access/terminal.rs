@@ -1,8 +1,8 @@
 //! A line from the terminal that is not shown while it is typed.
 //!
 //! The terminal still edits the line (backspace, Ctrl-U). Its own signals are off, so that Ctrl-C
-//! cannot end the program while nothing is shown: Ctrl-C and Ctrl-\ end the line instead, the terminal
-//! is as before, and reading is an error.
+//! cannot end the program while nothing is shown: Ctrl-C and Ctrl-\ end the line instead, the
+//! terminal is as before, and reading is an error.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -123,7 +123,7 @@ mod tests {
         }
     }
 
-    /// Types `keys` once the prompt is there, and returns what was read and what the terminal showed.
+    /// Types `keys` after the prompt. Returns what was read and what the terminal showed.
     fn typed(keys: &[u8]) -> (io::Result<Vec<u8>>, Vec<u8>) {
         let pty = openpty(None, None).unwrap();
         let before = termios::tcgetattr(&pty.slave).unwrap();

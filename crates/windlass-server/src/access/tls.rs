@@ -1,8 +1,8 @@
 //! The server's identity: a certificate and its key, as TLS and channel binding need them.
 //!
 //! TLS 1.2 and 1.3, by rustls on ring. A client that speaks ALPN, as PostgreSQL 17's does, has to
-//! know `postgresql`. Sessions are not resumed: each connection begins with the certificate that its
-//! login is bound to.
+//! know `postgresql`. Sessions are not resumed: each connection begins with the certificate that
+//! its login is bound to.
 
 use std::fmt;
 use std::path::Path;
@@ -46,7 +46,14 @@ impl Identity {
         let signing = provider
             .key_provider
             .load_private_key(read_key(key)?)
-            .map_err(|error| anyhow!("{}: the key cannot be used: {}", key.display(), said(&error)))?;
+            .map_err(|error| {
+                let known = "RSA of 2048 bits or more, ECDSA on P-256 or P-384, Ed25519";
+                anyhow!(
+                    "{}: the key cannot be used ({known}): {}",
+                    key.display(),
+                    said(&error)
+                )
+            })?;
         let certified = CertifiedKey::new(chain, signing);
         match certified.keys_match() {
             Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
@@ -110,8 +117,8 @@ impl IdentityFiles {
     }
 
     /// Returns the identity as the files have it now: for each connection. It asks for the files'
-    /// metadata, and reads them if that changed. If they are bad, the identity is the one before: so
-    /// it is between the replacement of one file and that of the other.
+    /// metadata, and reads them if that changed. If they are bad, the identity is the one before:
+    /// so it is between the replacement of one file and that of the other.
     pub fn current(&self) -> Current<Identity> {
         self.0.current()
     }

@@ -5,8 +5,8 @@
 //! alice:SCRAM-SHA-256$4096:<salt>$<StoredKey>:<ServerKey>
 //! ```
 //!
-//! After the first colon stands PostgreSQL's own text of a verifier (`rolpassword` of `pg_authid`), so
-//! users move here with their passwords. Lines that are blank or begin with `#` are comments.
+//! After the first colon stands PostgreSQL's own text of a verifier (`rolpassword` of `pg_authid`),
+//! so users move here with their passwords. Lines that are blank or begin with `#` are comments.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -51,8 +51,8 @@ impl Users {
     /// # Errors
     ///
     /// If the file cannot be read, if others can read or write it (on Unix), if a line is neither a
-    /// user nor a comment, or if two lines have the same name. The error names the file and the line,
-    /// and has nothing of a verifier in it.
+    /// user nor a comment, or if two lines have the same name. The error names the file and the
+    /// line, and has nothing of a verifier in it.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let bytes = file::read(path, Readers::Owner)?;
         Self::parse(&bytes, path)

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! password ── SASLprep, PBKDF2 with salt and iterations ──► salted password
-//! salted password ── HMAC "Client Key" ──► ClientKey ── SHA-256 ──► StoredKey     checks a client's proof
-//!                 └─ HMAC "Server Key" ──► ServerKey                             proves the server to a client
+//! salted password ── HMAC "Client Key" ──► ClientKey ── SHA-256 ──► StoredKey: checks a client
+//! salted password ── HMAC "Server Key" ──► ServerKey: proves the server to a client
 //!
 //! as text, PostgreSQL's own:  SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>
 //! ```

@@ -161,7 +161,7 @@ fn what_is_wrong_with_a_file_is_said_with_its_name() {
         (
             "server.key",
             garbage("PRIVATE KEY"),
-            "server.key: the key cannot be used",
+            "server.key: the key cannot be used (RSA of 2048 bits",
         ),
         (
             "server.key",

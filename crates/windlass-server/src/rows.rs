@@ -176,7 +176,7 @@ impl Rows {
             Ok(Err(_closed)) => Err(SqlError::shutting_down()),
             Err(panic) => Err(internal(&panic_text(panic.as_ref()))),
         };
-        let outcome = ended.as_ref().map(|()| ()).map_err(|error| error.code);
+        let outcome = ended.as_ref().copied().map_err(|error| error.code);
         self.open.ended(outcome);
         ended
     }

@@ -1,4 +1,4 @@
-//! Who may connect: passwords and TLS.
+//! Passwords and TLS, as clients of a server meet them.
 
 use std::fs;
 use std::net::SocketAddr;

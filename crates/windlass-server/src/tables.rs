@@ -11,16 +11,19 @@
 //!      store `file://`: reads below the roots, writes nothing
 //! ```
 //!
-//! A Parquet or CSV file in a folder is a table, and so is a folder in it with such files at any depth, whose names may
-//! be partitions, `key=value`. [`Tables`] looks when a statement asks for a table, so files that come, change or go
-//! are seen by the next statement. One statement sees each table as one look found it. If a file then changes while the
-//! statement runs, the statement fails and says so; it never returns rows of two versions of a file.
+//! A Parquet or CSV file in a folder is a table, and so is a folder in it with such files at any
+//! depth, whose names may be partitions, `key=value`. [`Tables`] looks when a statement asks for a
+//! table, so files that come, change or go are seen by the next statement. One statement sees each
+//! table as one look found it. If a file then changes while the statement runs, the statement fails
+//! and says so; it never returns rows of two versions of a file.
 //!
-//! What a table looks like is not what is safe: [`Tables::register`] also puts a store in the place of DataFusion's own
-//! that opens nothing outside of what was named. Symbolic links below a root are not followed, wherever they lead.
+//! What a table looks like is not what is safe: [`Tables::register`] also puts a store in the place
+//! of DataFusion's own that opens nothing outside of what was named. Symbolic links below a root
+//! are not followed, wherever they lead.
 //!
-//! It does not write, does not read compressed CSV, URLs or table formats (Delta, Iceberg), and does not wait for a
-//! writer: rename complete files into place, or write to a name that begins with `.` first.
+//! It does not write, does not read compressed CSV, URLs or table formats (Delta, Iceberg), and
+//! does not wait for a writer: rename complete files into place, or write to a name that begins
+//! with `.` first.
 
 mod blocking;
 mod columns;
@@ -140,7 +143,8 @@ pub struct Tables {
 pub struct TableSummary {
     /// The name of the table.
     pub name: String,
-    /// Number of columns and of files, of which a generated table has none; or why the table cannot be read.
+    /// Number of columns and of files, of which a generated table has none; or why the table cannot
+    /// be read.
     pub contents: Result<TableContents, TablesError>,
 }
 
@@ -161,8 +165,9 @@ impl Tables {
     ///
     /// # Errors
     ///
-    /// If a source is not there or cannot be listed, if two tables have one name, or if TPC-H cannot be generated. A
-    /// file or folder that is no table that can be read is no error here but in the statements that name it.
+    /// If a source is not there or cannot be listed, if two tables have one name, or if TPC-H
+    /// cannot be generated. A file or folder that is no table that can be read is no error here but
+    /// in the statements that name it.
     pub fn new(sources: &[Source]) -> Result<Self, TablesError> {
         let mut roots = Vec::new();
         let mut places = Vec::new();
@@ -227,10 +232,11 @@ impl Tables {
         })
     }
 
-    /// Gives a session the tables, as the schema `public` of a new catalog `windlass`, and nothing else to read.
+    /// Gives a session the tables, as the schema `public` of a new catalog `windlass`, and nothing
+    /// else to read.
     ///
-    /// Sessions share the tables; each has a catalog of its own, in which other schemas may be put. The session's
-    /// `RuntimeEnv` reads `file://` by the tables' store from then on.
+    /// Sessions share the tables; each has a catalog of its own, in which other schemas may be put.
+    /// The session's `RuntimeEnv` reads `file://` by the tables' store from then on.
     ///
     /// # Errors
     ///
@@ -256,7 +262,8 @@ impl Tables {
         Arc::clone(self.tables.store()) as Arc<dyn ObjectStore>
     }
 
-    /// All tables, by name. Blocks: it reads the columns of those that no statement has asked for yet.
+    /// All tables, by name. Blocks: it reads the columns of those that no statement has asked for
+    /// yet.
     pub fn summary(&self) -> Vec<TableSummary> {
         let files = self
             .tables
@@ -301,3 +308,8 @@ fn root(path: &Path) -> Result<Arc<Root>, TablesError> {
     }
     Ok(Arc::new(root))
 }
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,8 @@
 use tokio::runtime::Handle;
 use tokio::task::JoinError;
 
-/// Calls `work` where it may block; on this thread if it belongs to no runtime. Fails if the runtime shuts down.
+/// Calls `work` where it may block; on this thread if it belongs to no runtime. Fails if the
+/// runtime shuts down.
 ///
 /// # Panics
 ///

@@ -16,7 +16,8 @@ use super::version::Version;
 pub(crate) use super::shape::Columns;
 pub(crate) use merge::merge;
 
-/// Opens a file and reads its columns, and which version they are of. None if there is no regular file any more.
+/// Opens a file and reads its columns, and which version they are of. None if there is no regular
+/// file any more.
 pub(crate) fn read(
     root: &Root,
     in_root: &str,
@@ -48,7 +49,8 @@ fn read_open(file: &OpenFile, len: u64, format: Format) -> Result<Columns, Strin
     if len == 0 {
         return Err("it is empty".to_owned());
     }
-    // The readers are made for files that are not broken: one that is must not end the others' tables.
+    // The readers are made for files that are not broken: one that is must not end the others'
+    // tables.
     let columns = catch_unwind(AssertUnwindSafe(|| match format {
         Format::Parquet => parquet::read(file.file()),
         Format::Csv => csv::read(file.file()),
@@ -65,3 +67,6 @@ fn repeated(columns: &Columns) -> Option<&str> {
         .find(|pair| pair[0] == pair[1])
         .map(|pair| pair[0])
 }
+
+#[cfg(test)]
+mod tests;

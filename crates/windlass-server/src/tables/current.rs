@@ -43,7 +43,8 @@ pub(crate) struct CurrentTables {
     known: Mutex<HashMap<String, Arc<Mutex<Known>>>>,
 }
 
-/// What the last look at a table found. Locked while files are opened, so that of many statements one reads them.
+/// What the last look at a table found. Locked while files are opened, so that of many statements
+/// one reads them.
 #[derive(Debug, Default)]
 struct Known {
     /// The one that was good last, also if the table cannot be read at present.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use datafusion::error::DataFusionError;
 
-/// Why a source of tables, or one table of it, cannot be served. Each names the file that is to blame.
+/// Why a source of tables, or one table of it, cannot be served. Each names the file that is to
+/// blame.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TablesError {

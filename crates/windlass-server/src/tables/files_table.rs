@@ -1,8 +1,9 @@
 //! A table of files, as DataFusion scans it.
 //!
-//! It is DataFusion's `ListingTable` without its listing: the files are those of a snapshot. The snapshot that the
-//! table was found with serves the statement that looked it up. A later statement with the same plan, of a prepared
-//! one, began after that look, so it looks again, once however often it names the table.
+//! It is DataFusion's `ListingTable` without its listing: the files are those of a snapshot. The
+//! snapshot that the table was found with serves the statement that looked it up. A later statement
+//! with the same plan, of a prepared one, began after that look, so it looks again, once however
+//! often it names the table.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,7 @@ use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{PartitionedFile, helpers};
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -235,18 +236,15 @@ impl Scan<'_> {
             .runtime_env()
             .object_store(ObjectStoreUrl::local_filesystem())?;
         let at_once = self.session.config_options().execution.meta_fetch_concurrency;
-        // Made before the stream: a closure of the stream over borrowed files is not `Send`.
-        let planned: Vec<_> = files
-            .into_iter()
+        let mut planned = stream::iter(files.into_iter().map(Arc::clone))
             .map(|file| {
                 let store = &store;
                 async move {
-                    let collected = file.collected.get_or_try_init(|| self.read(file, store)).await?;
-                    Ok::<_, datafusion::error::DataFusionError>(with(file, collected))
+                    let collected = file.collected.get_or_try_init(|| self.read(&file, store)).await?;
+                    Ok::<_, DataFusionError>(with(&file, collected))
                 }
             })
-            .collect();
-        let mut planned = stream::iter(planned).buffered(at_once.get());
+            .buffered(at_once.get());
         let mut taken = Vec::with_capacity(count);
         let mut rows = 0_usize;
         while let Some(file) = planned.try_next().await? {

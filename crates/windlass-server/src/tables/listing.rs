@@ -1,8 +1,9 @@
 //! Which files are which tables, now.
 //!
-//! A listing is one pass over names and metadata, and opens no file. Of a folder with tables it reads the names; of
-//! each table that is asked for, also the metadata of each of its files (`fstatat`, about a microsecond). A statement
-//! that names one table of a hundred thus looks at the files of one.
+//! A listing is one pass over names and metadata, and opens no file. Of a folder with tables it
+//! reads the names; of each table that is asked for, also the metadata of each of its files
+//! (`fstatat`, about a microsecond). A statement that names one table of a hundred thus looks at
+//! the files of one.
 //!
 //! Files that come or go during the pass are in the listing or are not. None of that is an error.
 
@@ -49,7 +50,7 @@ pub(crate) struct Listing {
 }
 
 /// A file of a table: not empty, and regular.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedFile {
     /// Its path below the table's folder; empty if it is the table.
     pub(crate) below: String,
@@ -104,7 +105,8 @@ pub(crate) fn find(places: &[Place], table: &str) -> Result<Option<Listing>, Tab
     }
 }
 
-/// The name of the table that a file or folder is: lower case, and `_` for what is no letter, digit or `_` of ASCII.
+/// The name of the table that a file or folder is: lower case, and `_` for what is no letter, digit
+/// or `_` of ASCII.
 pub(crate) fn table_name(stem: &str) -> String {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     stem.chars()
@@ -138,7 +140,7 @@ fn look_into(root: &Arc<Root>, only: Option<&str>, tables: &mut Listings) -> io:
     let folder = root.folder(Path::new(""))?;
     let mut entries = folder.entries()?;
     // Messages name two files in the same order every time.
-    entries.sort();
+    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (name, kind) in entries {
         let file_name = Path::new(&name);
         if is_hidden(&name) || (kind == Kind::Folder && is_marker(&name)) {
@@ -272,7 +274,7 @@ fn list_parts(
     };
     parts.walk(folder, "", DEPTH_MAX)?;
     let mut files = parts.files;
-    files.sort_by(|(a, _), (b, _)| a.cmp(b));
+    files.sort_by(|(a, _), (b, _)| a.below.cmp(&b.below));
     let Some((first, format)) = files.first().cloned() else {
         return Ok(None);
     };
@@ -357,15 +359,20 @@ fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// What writers put beside the parts of a table: `_SUCCESS`, `_temporary`, `_delta_log`. A partition is none.
+/// What writers put beside the parts of a table: `_SUCCESS`, `_temporary`, `_delta_log`. A
+/// partition is none.
 fn is_marker(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(b"_") && !name.contains(&b'=')
 }
 
-/// A name as a part of an object's path. Rows would be missing if a file of a table were left out for its name.
+/// A name as a part of an object's path. Rows would be missing if a file of a table were left out
+/// for its name.
 fn text<'a>(name: &'a OsStr, path: &Path) -> Result<&'a str, TablesError> {
     name.to_str()
         .filter(|name| !name.contains(|c: char| c.is_ascii_control()))
         .ok_or_else(|| TablesError::unreadable(path, "its name is not UTF-8, or has control characters"))
 }
+
+#[cfg(test)]
+mod tests;

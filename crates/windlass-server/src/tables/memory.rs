@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-/// Number of bytes that the machine, and the control group of the process, have left; none where it cannot be told.
+/// Number of bytes that the machine, and the control group of the process, have left; none where it
+/// cannot be told.
 pub(crate) fn available() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()

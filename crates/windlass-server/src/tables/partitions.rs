@@ -23,8 +23,8 @@ pub(crate) struct Partitions {
 impl Partitions {
     /// Of the files of a folder, by their paths in it.
     ///
-    /// All files name the same columns in the same order. A column is of integers or of dates if all its values are,
-    /// and text otherwise. Folders without `=` say nothing.
+    /// All files name the same columns in the same order. A column is of integers or of dates if
+    /// all its values are, and text otherwise. Folders without `=` say nothing.
     pub(crate) fn of<'a>(folder: &Path, files: impl Iterator<Item = &'a str>) -> Result<Self, TablesError> {
         let mut names: Option<(PathBuf, Vec<&str>)> = None;
         let mut texts: Vec<Vec<Option<String>>> = Vec::new();
@@ -140,3 +140,6 @@ fn date(value: &str) -> Option<i32> {
         });
     is_date.then(|| Date32Type::parse(value)).flatten()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,9 @@
 //! The schema `public`: what of files and of TPC-H is a table, looked up when a statement asks.
 //!
-//! A snapshot of each table is kept, and used as long as a listing finds the same files, by path, number, length and
-//! time of the last write. Then nothing is opened, and the statistics that were read are there as well. If files have
-//! changed, only those are read anew. A table that cannot be read keeps its error in the same way.
+//! A snapshot of each table is kept, and used as long as a listing finds the same files, by path,
+//! number, length and time of the last write. Then nothing is opened, and the statistics that were
+//! read are there as well. If files have changed, only those are read anew. A table that cannot be
+//! read keeps its error in the same way.
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ impl SchemaProvider for PublicSchema {
         None
     }
 
-    /// Without tables that cannot be read: clients read the columns of all names, and would fail for one of them.
+    /// Without tables that cannot be read: clients read the columns of all names, and would fail
+    /// for one of them.
     fn table_names(&self) -> Vec<String> {
         let tables = self.tables.all().into_iter();
         let files = tables.filter(|(_, table)| table.is_ok()).map(|(name, _)| name);

@@ -1,14 +1,16 @@
 //! A folder or a file that the command line named, and what lies below it.
 //!
-//! Every path below a root is walked one name at a time: each folder is opened in the folder before it, and never
-//! through a symbolic link (`openat` with `O_NOFOLLOW`). What was checked is what was opened, so a link that is put in
-//! between finds nothing to race with. A name is never `.`, `..` or empty, and holds no `/`.
+//! Every path below a root is walked one name at a time: each folder is opened in the folder before
+//! it, and never through a symbolic link (`openat` with `O_NOFOLLOW`). What was checked is what was
+//! opened, so a link that is put in between finds nothing to race with. A name is never `.`, `..`
+//! or empty, and holds no `/`.
 //!
-//! The root itself is opened by the path that was named, links included: whoever starts the server may name a link,
-//! and may let it lead elsewhere later. Folders above it are resolved once, at the start.
+//! The root itself is opened by the path that was named, links included: whoever starts the server
+//! may name a link, and may let it lead elsewhere later. Folders above it are resolved once, at the
+//! start.
 //!
-//! Files are opened without blocking and are read only if the open file is a regular one: a FIFO that nobody writes to
-//! would otherwise hold its reader for ever.
+//! Files are opened without blocking and are read only if the open file is a regular one: a FIFO
+//! that nobody writes to would otherwise hold its reader for ever.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -112,14 +114,15 @@ impl Root {
 pub(crate) struct Folder(OwnedFd);
 
 /// What a name in a folder leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Folder,
     File,
 }
 
 impl Folder {
-    /// The names in the folder that are folders or regular files. Links and special files are left out.
+    /// The names in the folder that are folders or regular files. Links and special files are left
+    /// out.
     pub(crate) fn entries(&self) -> io::Result<Vec<(OsString, Kind)>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -197,7 +200,8 @@ impl OpenFile {
     }
 }
 
-/// Whether an error says that no regular file, and no folder, is at a path: nothing, a link, or something else.
+/// Whether an error says that no regular file, and no folder, is at a path: nothing, a link, or
+/// something else.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || is_link(error)
@@ -245,3 +249,6 @@ impl std::error::Error for NoRegularFile {}
 fn no_regular_file() -> io::Error {
     io::Error::other(NoRegularFile)
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,7 +25,8 @@ pub(crate) struct Snapshot {
     pub(crate) format: Format,
     /// The files' columns, then those of the folders' names.
     pub(crate) schema: TableSchema,
-    /// Whether a file has line breaks in its values, of CSV. Such files are not cut for several workers.
+    /// Whether a file has line breaks in its values, of CSV. Such files are not cut for several
+    /// workers.
     pub(crate) line_breaks: bool,
     pub(crate) files: Vec<Arc<SnapshotFile>>,
 }
@@ -51,7 +52,8 @@ pub(crate) struct Collected {
 }
 
 impl Snapshot {
-    /// Reads the columns of those files that are not in `before` as they are. None if all files are gone meanwhile.
+    /// Reads the columns of those files that are not in `before` as they are. None if all files are
+    /// gone meanwhile.
     pub(crate) fn new(
         listing: &Listing,
         before: Option<&Self>,

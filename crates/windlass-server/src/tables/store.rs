@@ -1,8 +1,10 @@
-//! The only way by which statements read files: what lies below the named roots, and nothing is written.
+//! The only way by which statements read files: what lies below the named roots, and nothing is
+//! written.
 //!
-//! DataFusion opens files by path, in the object store that is registered for `file://`. Its own store opens any path
-//! of the machine. This one is put in its place: even a statement that names a path, should one get through, finds
-//! nothing outside. See [`root`](super::root) for how paths are opened.
+//! DataFusion opens files by path, in the object store that is registered for `file://`. Its own
+//! store opens any path of the machine. This one is put in its place: even a statement that names a
+//! path, should one get through, finds nothing outside. See [`root`](super::root) for how paths are
+//! opened.
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -404,3 +406,6 @@ fn generic(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
 fn stopped(error: tokio::task::JoinError) -> Error {
     Error::JoinError { source: error }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::catalog::MemTable;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
@@ -31,8 +32,14 @@ const BATCH_ROWS: usize = 8_192;
 /// Number of bytes of all tables at scale 1.
 const BYTES_AT_1: f64 = 2.0e9;
 
+/// Number of bytes of the text that comments are cut from, which the generator keeps at any scale.
+const BYTES_OF_TEXT: u64 = 300 << 20;
+
 /// Generation that takes longer says how far it is, this often.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
+
+/// Number of batches that the threads are ahead of the one that collects them.
+const BATCHES_WAITING: usize = 64;
 
 /// With the number of rows at scale 1; the largest first, so that threads end together.
 const TABLES: [(&str, usize); 8] = [
@@ -56,17 +63,7 @@ pub(crate) fn generate(
     scale: f64,
     partitions: NonZeroUsize,
 ) -> Result<HashMap<String, Arc<MemTable>>, TablesError> {
-    if !SCALES.contains(&scale) {
-        return Err(TablesError::Scale { scale });
-    }
-    let needed = (BYTES_AT_1 * scale) as u64;
-    if let Some(available) = memory::available().filter(|available| *available < needed) {
-        return Err(TablesError::Memory {
-            scale,
-            needed,
-            available,
-        });
-    }
+    check(scale, memory::available())?;
     let parts: Vec<Part> = TABLES
         .into_iter()
         .flat_map(|(table, rows)| Part::all(table, rows, scale, partitions))
@@ -81,6 +78,21 @@ pub(crate) fn generate(
             Ok((table.to_owned(), Arc::new(memory)))
         })
         .collect()
+}
+
+fn check(scale: f64, available: Option<u64>) -> Result<(), TablesError> {
+    if !SCALES.contains(&scale) {
+        return Err(TablesError::Scale { scale });
+    }
+    let needed = BYTES_OF_TEXT + (BYTES_AT_1 * scale) as u64;
+    match available {
+        Some(available) if available < needed => Err(TablesError::Memory {
+            scale,
+            needed,
+            available,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// A partition of a table.
@@ -139,89 +151,66 @@ type Partitions = HashMap<&'static str, (SchemaRef, Vec<Vec<RecordBatch>>)>;
 
 /// Plain threads, since the pools have nothing else to do before the server listens.
 fn generate_parts(parts: &[Part], threads: NonZeroUsize) -> Result<Partitions, TablesError> {
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let rows_done = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel();
-    let work = |sender: mpsc::Sender<_>| {
-        // Ordering: Relaxed, all. The counters order nothing; batches go through the channel.
-        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let reader = part.rows();
-            let schema = reader.schema();
-            let mut batches = Vec::new();
-            for batch in reader {
-                if stop.load(Ordering::Relaxed) {
+    let left = Mutex::new(parts.iter().enumerate());
+    let work = |batches: SyncSender<(usize, Result<RecordBatch, ArrowError>)>| {
+        loop {
+            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((index, part)) = next else {
+                return;
+            };
+            for batch in part.rows() {
+                if batches.send((index, batch)).is_err() {
                     return;
                 }
-                if let Ok(batch) = &batch {
-                    rows_done.fetch_add(batch.num_rows(), Ordering::Relaxed);
-                }
-                batches.push(batch);
-            }
-            let batches: Result<Vec<RecordBatch>, _> = batches.into_iter().collect();
-            if sender.send((*part, schema, batches)).is_err() {
-                return;
             }
         }
     };
-    let expected: usize = TABLES
-        .iter()
-        .map(|(_, rows)| (*rows as f64 * parts.first().map_or(0.0, |part| part.scale)) as usize)
-        .sum();
-    let result = thread::scope(|scope| {
+    let generated = thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(BATCHES_WAITING);
         for _ in 0..threads.get().min(parts.len()) {
             let sender = sender.clone();
             scope.spawn(|| work(sender));
         }
         drop(sender);
-        let received = receive(&receiver, || {
-            // Ordering: Relaxed. Progress.
-            let rows = rows_done.load(Ordering::Relaxed);
-            let percent = (100 * rows / expected.max(1)).min(99);
-            tracing::info!(rows, percent, "generating the tables of TPC-H");
-        });
-        // Ordering: Relaxed. A hint; the scope joins the threads.
-        stop.store(received.is_err(), Ordering::Relaxed);
-        received
-    });
-    let mut received = result?;
-    received.sort_by_key(|(part, ..)| part.number);
+        receive(parts, receiver)
+    })?;
     let mut partitions = Partitions::new();
-    for (part, schema, batches) in received {
-        let table = partitions
+    for (part, batches) in parts.iter().zip(generated) {
+        let (_, table) = partitions
             .entry(part.table)
-            .or_insert_with(|| (schema, Vec::new()));
-        table.1.push(batches);
+            .or_insert_with(|| (part.rows().schema(), Vec::new()));
+        table.push(batches);
     }
     Ok(partitions)
 }
 
-type Message = (
-    Part,
-    SchemaRef,
-    Result<Vec<RecordBatch>, datafusion::arrow::error::ArrowError>,
-);
-
+/// The batches of each part. The threads end early if one of them fails.
 fn receive(
-    parts: &mpsc::Receiver<Message>,
-    mut report: impl FnMut(),
-) -> Result<Vec<(Part, SchemaRef, Vec<RecordBatch>)>, TablesError> {
-    let mut received = Vec::new();
+    parts: &[Part],
+    receiver: Receiver<(usize, Result<RecordBatch, ArrowError>)>,
+) -> Result<Vec<Vec<RecordBatch>>, TablesError> {
+    let mut generated = vec![Vec::new(); parts.len()];
+    let mut rows = 0;
     let mut reported = Instant::now();
-    loop {
-        match parts.recv_timeout(REPORT_EVERY) {
-            Ok((part, schema, batches)) => {
-                let batches = batches.map_err(|error| TablesError::Generate {
-                    reason: format!("{}: {error}", part.table),
-                })?;
-                received.push((part, schema, batches));
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(received),
-        }
+    for (index, batch) in receiver {
+        let batch = batch.map_err(|error| TablesError::Generate {
+            reason: format!("{}: {error}", parts[index].table),
+        })?;
+        rows += batch.num_rows();
+        generated[index].push(batch);
         if reported.elapsed() >= REPORT_EVERY {
-            report();
+            let percent = (100.0 * rows as f64 / rows_of(parts)).min(99.0) as u32;
+            tracing::info!(rows, percent, "generating the tables of TPC-H");
             reported = Instant::now();
         }
     }
+    Ok(generated)
 }
+
+fn rows_of(parts: &[Part]) -> f64 {
+    let scale = parts.first().map_or(0.0, |part| part.scale);
+    TABLES.iter().map(|(_, rows)| *rows as f64 * scale).sum()
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,10 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::Stat;
 
-/// What a file was when it was looked at. A file that was written to or replaced has another version.
+/// What a file was when it was looked at. A file that was written to or replaced has another
+/// version.
 ///
 /// A write within the clock's tick of the last one that keeps the length is not seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Version {
     len: u64,
     number: u64,
@@ -63,14 +64,15 @@ impl From<&Stat> for Version {
     }
 }
 
-/// Writes versions as names that are appended to a file's path, `data/t.parquet/@…`, and checks them.
+/// Writes versions as names that are appended to a file's path, `data/t.parquet/@…`, and checks
+/// them.
 ///
-/// A plan holds nothing of a file but its path and length, so the version is in the path: a file that changes while a
-/// statement runs is then an error, not rows of two contents. No file's path ends like this, since a file holds no
-/// files.
+/// A plan holds nothing of a file but its path and length, so the version is in the path: a file
+/// that changes while a statement runs is then an error, not rows of two contents. No file's path
+/// ends like this, since a file holds no files.
 ///
-/// Another process, to which a plan was sent, may have a copy of the file with times of its own: there only the length
-/// is checked.
+/// Another process, to which a plan was sent, may have a copy of the file with times of its own:
+/// there only the length is checked.
 #[derive(Debug)]
 pub(crate) struct Versions {
     process: u32,

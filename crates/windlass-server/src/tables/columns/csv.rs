@@ -1,4 +1,4 @@
-//! Columns of CSV: names from the header, types from the first rows.
+//! The header and the first rows of a CSV file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +12,8 @@ use crate::tables::shape::Columns;
 /// Number of rows below the header from which the types are inferred.
 const ROWS: usize = 1_000;
 
-/// Number of bytes that these rows and the header may take; if they take more, fewer rows are looked at.
+/// Number of bytes that these rows and the header may take; if they take more, fewer rows are
+/// looked at.
 const BYTES_MAX: usize = 16 << 20;
 
 const CHUNK: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! One set of columns for the files of a table.
+//! One list of columns for the files of a table.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::tables::shape::Columns;
 
 /// The columns of a table of these files, of which there is at least one.
 ///
-/// Parquet: a column has one type in all files that have it. Where a file lacks it, its rows have none. CSV: all
-/// headers are the same, since rows are read by position; a column whose types differ is text, or floating point if all
-/// are numbers.
+/// Parquet: a column has one type in all files that have it. Where a file lacks it, its rows have
+/// none. CSV: all headers are the same, since rows are read by position; a column whose types
+/// differ is text, or floating point if all are numbers.
 pub(crate) fn merge(files: &[(PathBuf, &Columns)], format: Format) -> Result<SchemaRef, TablesError> {
     match format {
         Format::Parquet => merge_parquet(files),

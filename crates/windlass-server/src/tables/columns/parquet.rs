@@ -1,4 +1,4 @@
-//! Columns of Parquet, from the footer of a file.
+//! The footer of a Parquet file.
 
 use std::fs::File;
 use std::sync::Arc;

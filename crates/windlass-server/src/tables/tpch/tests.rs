@@ -1,0 +1,85 @@
+//! The generated tables: their rows, their partitions, and how much memory they take.
+
+use datafusion::arrow::compute::concat_batches;
+use datafusion::catalog::TableProvider as _;
+
+use super::*;
+
+fn generated(scale: f64, partitions: usize) -> HashMap<String, Arc<MemTable>> {
+    generate(scale, NonZeroUsize::new(partitions).unwrap()).unwrap()
+}
+
+fn whole(part_count: usize, table: &'static str) -> RecordBatch {
+    let count = NonZeroUsize::new(part_count).unwrap();
+    let rows = TABLES.iter().find(|(name, _)| *name == table).unwrap().1;
+    let parts: Vec<_> = Part::all(table, rows, 0.01, count).collect();
+    let mut tables = generate_parts(&parts, count).unwrap();
+    let (schema, partitions) = tables.remove(table).unwrap();
+    assert_eq!(partitions.len(), parts.len());
+    concat_batches(&schema, partitions.iter().flatten()).unwrap()
+}
+
+#[test]
+fn rows_do_not_depend_on_the_partitions() {
+    for table in [
+        "lineitem", "orders", "partsupp", "part", "customer", "supplier", "region",
+    ] {
+        let one = whole(1, table);
+        assert_eq!(one, whole(3, table), "{table}");
+    }
+    assert_eq!(whole(2, "orders").num_rows(), 15_000);
+}
+
+#[test]
+fn large_tables_have_the_partitions_and_small_ones_fewer() {
+    let count = |table, rows, scale| Part::all(table, rows, scale, NonZeroUsize::new(4).unwrap()).count();
+    assert_eq!(count("lineitem", 6_001_215, 0.1), 4);
+    assert_eq!(count("supplier", 10_000, 0.1), 1);
+    assert_eq!(count("supplier", 10_000, 1.0), 2);
+    assert_eq!(count("nation", 25, 100.0), 1);
+}
+
+#[test]
+fn scales_outside_are_errors() {
+    for scale in [0.0, 0.0009, 101.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = generate(scale, NonZeroUsize::MIN).unwrap_err();
+        assert!(matches!(error, TablesError::Scale { .. }), "{error}");
+    }
+}
+
+#[test]
+fn tables_that_do_not_fit_are_refused() {
+    let error = check(2.0, Some(4 << 30)).unwrap_err();
+    assert!(matches!(error, TablesError::Memory { .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "TPC-H at scale 2 takes about 4114 MiB of memory, of which 4096 MiB are available"
+    );
+    assert!(check(1.9, Some(4 << 30)).is_ok());
+    assert!(check(100.0, None).is_ok());
+}
+
+#[test]
+fn the_smallest_scale_has_all_tables() {
+    let tables = generated(0.001, 2);
+    assert_eq!(tables.len(), 8);
+    assert_eq!(tables["lineitem"].schema().fields().len(), 16);
+}
+
+/// What is refused for lack of memory is what would not fit, and not much less.
+#[test]
+fn the_estimate_of_memory_is_near_the_truth() {
+    let parts: Vec<_> = TABLES
+        .into_iter()
+        .flat_map(|(table, rows)| Part::all(table, rows, 0.05, NonZeroUsize::MIN))
+        .collect();
+    let tables = generate_parts(&parts, NonZeroUsize::MIN).unwrap();
+    let batches = tables.values().flat_map(|(_, partitions)| partitions).flatten();
+    let bytes: usize = batches.map(RecordBatch::get_array_memory_size).sum();
+    let estimate = BYTES_AT_1 * 0.05;
+    let ratio = bytes as f64 / estimate;
+    assert!(
+        (0.8..=1.0).contains(&ratio),
+        "{bytes} bytes, {ratio} of the estimate"
+    );
+}

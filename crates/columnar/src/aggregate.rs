@@ -8,7 +8,6 @@
 //! `function`.
 
 mod average;
-mod bool_and;
 mod call;
 mod count;
 mod definition;

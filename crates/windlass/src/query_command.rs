@@ -19,9 +19,9 @@ use crate::terminal::{EXIT_CANCELLED, Terminal};
 
 /// Answer a SQL query over one table
 ///
-/// The subset of SQL: columns, arithmetic, sum, count, count(distinct), min, max, avg, bool_and,
-/// median, var_samp and stddev_samp over one table; WHERE with AND, OR, NOT, comparisons, BETWEEN,
-/// IN, LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.
+/// The subset of SQL: columns, arithmetic, sum, count, count(distinct), min, max, avg, median,
+/// var_samp and stddev_samp over one table; WHERE with AND, OR, NOT, comparisons, BETWEEN, IN,
+/// LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\"

@@ -81,7 +81,6 @@ impl Aggregate {
         self.function.definition().new_state(self.argument_type(), pool)
     }
 
-    /// `Debug` of an expression ends with its type, so equal keys have arguments of equal type.
     pub(super) fn state_key(&self) -> (&'static str, Option<String>) {
         (
             self.function.definition().state_kind(),

@@ -1,4 +1,4 @@
-//! Sums of integers and doubles without rounding, for `variance`. `sum` of doubles adds in slot order.
+//! Sums of integers and doubles without rounding.
 //!
 //! ```text
 //!   digits of 32 bits       … 2^-64   2^-32   1   2^32 …      only those that were needed, each in 64 bits:

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::average::Average;
-use super::bool_and::BoolAnd;
 use super::count::Count;
 use super::definition::Definition;
 use super::distinct::CountDistinct;
@@ -26,8 +25,6 @@ pub enum AggregateFunction {
     Min,
     /// The largest value.
     Max,
-    /// Whether all non-NULL booleans are true.
-    BoolAnd,
     /// The exact sum divided by the count, as a double.
     Avg,
     /// The median as a double, of an even count the mean of the middle two.
@@ -44,7 +41,6 @@ const FUNCTIONS: &[(AggregateFunction, &str, bool, &dyn Definition)] = &[
     (AggregateFunction::Count, "count", false, &Count),
     (AggregateFunction::Min, "min", false, &MinMax { smallest: true }),
     (AggregateFunction::Max, "max", false, &MinMax { smallest: false }),
-    (AggregateFunction::BoolAnd, "bool_and", false, &BoolAnd),
     (AggregateFunction::Avg, "avg", false, &Average),
     (AggregateFunction::CountDistinct, "count", true, &CountDistinct),
     (AggregateFunction::Median, "median", false, &Median),

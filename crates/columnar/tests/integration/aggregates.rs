@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Decimal256Array, Float64Array, RecordBatch,
+    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, RecordBatch,
     RecordBatchOptions, StringArray,
 };
 use arrow::datatypes::{Decimal128Type, Decimal256Type, Float64Type, Schema, i256};
@@ -12,8 +12,7 @@ use columnar::{
     TableSource,
 };
 
-use crate::faults::Table;
-use crate::scan::{column, grouped, integers, run, run_on, scan, table, values};
+use crate::scan::{column, grouped, integers, run, scan, table, values};
 
 const FUNCTIONS: [AggregateFunction; 5] = [
     AggregateFunction::Count,
@@ -281,81 +280,6 @@ fn extremes_of_floats_know_nan_and_one_zero() {
     .unwrap();
     assert_eq!(average(&result, 0, 0), Some(-5.0));
     assert!(average(&result, 1, 0).unwrap().is_nan());
-}
-
-/// Key and value. Groups 0 and 1 are all true but for a late false in 1, 2 has no value, NULL is a
-/// key, and the rest is mixed.
-fn truths(rows: i64) -> Vec<(Option<i64>, Option<bool>)> {
-    let value = |row: i64| match row % 9 {
-        0 => (row % 4 != 0).then_some(true),
-        1 => Some(row < rows - 9),
-        2 => None,
-        _ => (row % 5 != 0).then_some(row % 7 != 0),
-    };
-    (0..rows)
-        .map(|row| ((row % 9 != 8).then_some(row % 9), value(row)))
-        .collect()
-}
-
-#[test]
-fn booleans_are_all_true_or_not_in_any_group_on_any_number_of_threads() {
-    let rows = truths(3_000);
-    let columns: [(&str, ArrayRef); 2] = [
-        ("k", integers(rows.iter().map(|row| row.0))),
-        (
-            "b",
-            Arc::new(BooleanArray::from_iter(rows.iter().map(|row| row.1))),
-        ),
-    ];
-    let columns = columns.map(|(name, values)| (name, values, true));
-    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
-    let all = |key: Option<Option<i64>>| {
-        let of_group = rows.iter().filter(|row| key.is_none_or(|key| row.0 == key));
-        of_group.filter_map(|row| row.1).reduce(|all, value| all && value)
-    };
-    let table: Arc<dyn TableSource> = Arc::new(Table::undisturbed(batch, 97));
-    let (k, b) = (column(table.as_ref(), "k"), column(table.as_ref(), "b"));
-    // The extremes beside it: one of them shares its state.
-    let functions = [
-        AggregateFunction::Max,
-        AggregateFunction::BoolAnd,
-        AggregateFunction::Min,
-    ];
-    for keys in [vec![], vec![k]] {
-        let first = keys.len();
-        let plan = aggregate(table.clone(), keys, &functions, b.clone());
-        let one = run_on(plan.clone(), 1).unwrap();
-        let groups = match first {
-            0 => vec![None],
-            _ => values(&one, 0).into_iter().map(Some).collect(),
-        };
-        let expected: Vec<_> = groups.into_iter().map(all).collect();
-        assert_eq!(expected.len(), if first == 0 { 1 } else { 9 });
-        for column in [first + 1, first + 2] {
-            let found: Vec<_> = one.column(column).as_boolean().iter().collect();
-            assert_eq!(found, expected);
-        }
-        for threads in [2, 3, 8] {
-            assert_eq!(run_on(plan.clone(), threads).unwrap(), one, "{threads} threads");
-        }
-    }
-}
-
-#[test]
-fn only_booleans_can_be_all_true() {
-    let table = table([("n", integers([Some(1)]))]);
-    let n = column(table.as_ref(), "n");
-    let error = Aggregate::new(AggregateFunction::BoolAnd, Some(n.clone())).unwrap_err();
-    assert!(
-        error.to_string().contains("bool_and does not take Int64"),
-        "{error}"
-    );
-    assert!(Aggregate::new(AggregateFunction::BoolAnd, None).is_err());
-    let positive = Expr::compare(Comparison::Greater, n, Expr::int64(0)).unwrap();
-    let text = Aggregate::new(AggregateFunction::BoolAnd, Some(positive))
-        .unwrap()
-        .to_string();
-    assert_eq!(text, "bool_and(n > 0)");
 }
 
 #[test]

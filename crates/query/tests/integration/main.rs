@@ -1,6 +1,5 @@
 //! Queries from SQL to rows, through every layer below the program.
 
-mod boolean_aggregates;
 mod cancelling;
 mod deadlines;
 mod differential;

@@ -300,8 +300,6 @@ fn operators_refuse_types_they_do_not_take() {
         "select day + moment from items",
         "select id from items where name = 1",
         "select id from items where done = 'perhaps'",
-        "select bool_and(id) from items",
-        "select bool_and(\"Name\") from items",
         "select id from items where day + interval '1' hour > day",
     ] {
         let error = error(sql);
@@ -355,11 +353,6 @@ fn what_is_outside_the_subset_is_refused_by_name_and_place() {
             at(1, 8),
         ),
         ("select sum(distinct id) from items", "DISTINCT in sum", at(1, 8)),
-        (
-            "select bool_and(distinct done) from items",
-            "DISTINCT in bool_and",
-            at(1, 8),
-        ),
         (
             "select sum(id) filter (where id > 1) from items",
             "FILTER of sum",

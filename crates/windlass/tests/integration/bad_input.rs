@@ -227,17 +227,3 @@ fn no_arguments_show_what_there_is_to_say() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""));
     assert!(outcome.stderr.contains("Usage: windlass"), "{outcome:?}");
 }
-
-#[test]
-fn help_names_the_functions_that_an_unknown_one_is_answered_with() {
-    let outcome = cities().query(["--table", "cities=cities.csv", "select nosuch(1) from cities"]);
-    let (_, names) = outcome.stderr.split_once("the functions are ").expect("a list");
-    let help = program()
-        .args(["query", "--help"])
-        .output()
-        .expect("the program starts");
-    let help = Outcome::of(&help).answer();
-    for name in names.trim().split(", ") {
-        assert!(help.contains(name), "{name} in {help}");
-    }
-}

@@ -185,7 +185,7 @@ impl Random {
     }
 
     fn aggregate(&mut self) -> String {
-        match self.below(10) {
+        match self.below(9) {
             0 => "count(*)".to_owned(),
             1 => format!("count({})", self.pick(&COLUMNS)),
             2 | 3 => format!(
@@ -200,7 +200,6 @@ impl Random {
                 self.pick(&["f", "f + i", "f * 2", "-f", "j - f"])
             ),
             7 => format!("sum({}) + count(*)", self.exact(1)),
-            8 => format!("bool_and({})", self.predicate(1)),
             _ => format!("sum({})", self.pick(&["i", "j", "d"])),
         }
     }

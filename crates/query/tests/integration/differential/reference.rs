@@ -319,8 +319,6 @@ impl Reference<'_> {
             "count" => Cell::Int(values.len() as i64),
             "min" => values.into_iter().min_by(compare).unwrap_or(Cell::Null),
             "max" => values.into_iter().max_by(compare).unwrap_or(Cell::Null),
-            "bool_and" if values.is_empty() => Cell::Null,
-            "bool_and" => Cell::Bool(!values.contains(&Cell::Bool(false))),
             "sum" => match sum(&values) {
                 Cell::Null if self.fault == Fault::EmptySumIsZero => Cell::Int(0),
                 sum => sum,

@@ -8,6 +8,7 @@
 //! `function`.
 
 mod average;
+mod bool_and;
 mod call;
 mod count;
 mod definition;

@@ -17,6 +17,7 @@ type Function = (AggregateFunction, &'static [&'static str], fn(&Group) -> Value
 
 const ALL: &[&str] = &["i", "d", "f", "t", "b", "c"];
 const NUMBERS: &[&str] = &["i", "d", "f"];
+const BOOLEANS: &[&str] = &["b", "c"];
 
 const FUNCTIONS: &[Function] = &[
     (AggregateFunction::Count, ALL, |group| count(&group.values)),
@@ -40,6 +41,9 @@ const FUNCTIONS: &[Function] = &[
     (AggregateFunction::Min, ALL, |group| first(group.sorted())),
     (AggregateFunction::Max, ALL, |group| {
         first(group.sorted().into_iter().rev())
+    }),
+    (AggregateFunction::BoolAnd, BOOLEANS, |group| {
+        group.reduce(|all, value| Value::Bool(all == TRUE && value == TRUE))
     }),
     (AggregateFunction::Median, NUMBERS, |group| {
         let mut sorted = group.numbers.clone();
@@ -99,6 +103,8 @@ enum Value {
     Double(f64),
     Text(String),
 }
+
+const TRUE: Value = Value::Bool(true);
 
 impl Value {
     fn of(array: &ArrayRef, row: usize) -> Self {

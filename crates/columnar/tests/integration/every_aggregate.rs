@@ -180,8 +180,8 @@ fn batch(rows: &[Row]) -> RecordBatch {
             "t",
             Arc::new(StringArray::from_iter(numbers().map(|number| number.map(text)))),
         ),
-        ("b", Arc::new(booleans(|number| number != 7))),
-        ("c", Arc::new(booleans(|number| number == 7))),
+        ("b", Arc::new(booleans(|number| number % 50 != 8))),
+        ("c", Arc::new(booleans(|number| number % 50 == 8))),
     ];
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap()
 }

@@ -4,10 +4,11 @@
 //! of floats depend on the order of additions. If no state does, rows may also be added to the
 //! merged state directly.
 //!
-//! A function is a file with its [`Definition`](definition::Definition) and its state, and a row in
-//! `function`.
+//! A function is a file with its [`Definition`](definition::Definition) and its state or another
+//! function's, and a row in `function`.
 
 mod average;
+mod bool_and;
 mod call;
 mod count;
 mod definition;

@@ -43,6 +43,8 @@ pub use session::{Explain, Query, QueryReport, Session};
 pub use statistics::{JobStatistics, WorkerShare};
 pub use work::Work;
 
+/// The aggregate functions by name.
+pub use columnar::AggregateFunction;
 /// The memory a query may take.
 pub use columnar::{MemoryExceeded, MemoryPool};
 /// The stores of tables that are objects.

@@ -11,19 +11,15 @@ use clap::{Args, ValueEnum};
 use query::output::{OutputFormat, render};
 use query::pipeline_exec::PipelineExecutor;
 use query::source::ScaleFactor;
-use query::{CancellationToken, QueryError, Session, Work};
+use query::{AggregateFunction, CancellationToken, QueryError, Session, Work};
 
 use crate::amount;
 use crate::message::say;
 use crate::terminal::{EXIT_CANCELLED, Terminal};
 
 /// Answer a SQL query over one table
-///
-/// The subset of SQL: columns, arithmetic, sum, count, count(distinct), min, max, avg, median,
-/// var_samp and stddev_samp over one table; WHERE with AND, OR, NOT, comparisons, BETWEEN, IN,
-/// LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(long_about = long_about(), after_help = "Examples:
   windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\"
   windlass query --table trips=http://127.0.0.1:8080/trips.parquet \"select count(*) from trips\"
   windlass query --table trips=trips.csv --format csv \"select count(*) from trips where distance > 10\"
@@ -100,6 +96,21 @@ impl From<FormatArgument> for OutputFormat {
     }
 }
 
+fn long_about() -> String {
+    let call = |name| match AggregateFunction::by_name(name, true) {
+        Some(_) => format!("{name}([distinct] x)"),
+        None => format!("{name}(x)"),
+    };
+    let calls: Vec<String> = AggregateFunction::names().map(call).collect();
+    format!(
+        "Answer a SQL query over one table\n\n\
+         The subset of SQL: columns and arithmetic; the aggregates {}; WHERE with AND, OR, NOT, \
+         comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.",
+        calls.join(", ")
+    )
+}
+
+/// Runs the command and says on stderr what went wrong.
 pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     let began = Instant::now();
     let failed = |error: &dyn std::fmt::Display, code: u8| {

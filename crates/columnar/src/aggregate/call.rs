@@ -81,6 +81,7 @@ impl Aggregate {
         self.function.definition().new_state(self.argument_type(), pool)
     }
 
+    /// `Debug` of an expression ends with its type, so arguments of equal keys have equal types.
     pub(super) fn state_key(&self) -> (&'static str, Option<String>) {
         (
             self.function.definition().state_kind(),

@@ -11,9 +11,12 @@ use crate::memory::MemoryPool;
 
 pub(super) trait Definition: Sync {
     /// The argument as the state takes it, and the result type. `None` rejects the argument's type.
+    ///
+    /// Checks: `Expr::summable` for numbers, `Expr::condition` for booleans, `Expr::is_comparable`
+    /// with `Expr::plain` for values that have an order. All take a NULL without a type.
     fn bind(&self, argument: Expr) -> Option<(Expr, DataType)>;
 
-    /// Functions of one kind and argument share a state.
+    /// Functions of one kind share a state if the bound arguments are equal in text and type.
     fn state_kind(&self) -> &'static str;
 
     fn new_state(

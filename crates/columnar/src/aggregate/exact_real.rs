@@ -1,4 +1,4 @@
-//! Sums of integers and doubles without rounding.
+//! Sums without rounding, for the variance: of values and of their squares.
 //!
 //! ```text
 //!   digits of 32 bits       … 2^-64   2^-32   1   2^32 …      only those that were needed, each in 64 bits:

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::average::Average;
+use super::bool_and::BoolAnd;
 use super::count::Count;
 use super::definition::Definition;
 use super::distinct::CountDistinct;
@@ -27,6 +28,8 @@ pub enum AggregateFunction {
     Max,
     /// The exact sum divided by the count, as a double.
     Avg,
+    /// Whether all booleans are true.
+    BoolAnd,
     /// The median as a double, of an even count the mean of the middle two.
     Median,
     /// The variance of a sample, from exact sums, as a double; NULL for fewer than two values.
@@ -43,6 +46,7 @@ const FUNCTIONS: &[(AggregateFunction, &str, bool, &dyn Definition)] = &[
     (AggregateFunction::Max, "max", false, &MinMax { smallest: false }),
     (AggregateFunction::Avg, "avg", false, &Average),
     (AggregateFunction::CountDistinct, "count", true, &CountDistinct),
+    (AggregateFunction::BoolAnd, "bool_and", false, &BoolAnd),
     (AggregateFunction::Median, "median", false, &Median),
     (AggregateFunction::VarSamp, "var_samp", false, &Variance),
     (

@@ -22,7 +22,7 @@ const FUNCTIONS: [AggregateFunction; 5] = [
     AggregateFunction::Avg,
 ];
 
-fn aggregate(
+fn plan_of(
     table: Arc<dyn TableSource>,
     keys: Vec<Expr>,
     functions: &[AggregateFunction],
@@ -52,7 +52,7 @@ fn average(result: &RecordBatch, column: usize, row: usize) -> Option<f64> {
 fn aggregates_leave_null_out() {
     let table = table([("n", integers([Some(3), None, Some(-1), Some(5)]))]);
     let n = column(table.as_ref(), "n");
-    let result = run(aggregate(table, vec![], &FUNCTIONS, n)).unwrap();
+    let result = run(plan_of(table, vec![], &FUNCTIONS, n)).unwrap();
     let firsts: Vec<_> = (0..4).map(|at| values(&result, at)[0]).collect();
     assert_eq!(firsts, [Some(3), Some(7), Some(-1), Some(5)]);
     assert_eq!(average(&result, 4, 0), Some(7.0 / 3.0));
@@ -63,7 +63,7 @@ fn of_no_value_the_count_is_zero_and_the_rest_is_null() {
     for rows in [vec![], vec![None, None]] {
         let table = table([("n", integers(rows))]);
         let n = column(table.as_ref(), "n");
-        let result = run(aggregate(table, vec![], &FUNCTIONS, n)).unwrap();
+        let result = run(plan_of(table, vec![], &FUNCTIONS, n)).unwrap();
         assert_eq!(values(&result, 0), [Some(0)]);
         assert!((1..5).all(|at| result.column(at).is_null(0)), "{result:?}");
     }
@@ -73,7 +73,7 @@ fn of_no_value_the_count_is_zero_and_the_rest_is_null() {
 fn an_empty_table_has_no_groups() {
     let table = table([("n", integers([]))]);
     let n = column(table.as_ref(), "n");
-    let result = run(aggregate(table, vec![n.clone()], &FUNCTIONS, n)).unwrap();
+    let result = run(plan_of(table, vec![n.clone()], &FUNCTIONS, n)).unwrap();
     assert_eq!((result.num_rows(), result.num_columns()), (0, 6));
 }
 
@@ -106,7 +106,7 @@ fn groups_come_in_the_order_of_their_first_row_across_morsels() {
         ("n", integers((0..rows).map(Some))),
     ]);
     let (k, n) = (column(table.as_ref(), "k"), column(table.as_ref(), "n"));
-    let result = run(aggregate(
+    let result = run(plan_of(
         table,
         vec![k],
         &[AggregateFunction::Sum, AggregateFunction::Count],
@@ -145,7 +145,7 @@ fn text_has_a_smallest_and_a_largest() {
     ]));
     let table = table([("s", texts)]);
     let s = column(table.as_ref(), "s");
-    let result = run(aggregate(
+    let result = run(plan_of(
         table,
         vec![],
         &[AggregateFunction::Min, AggregateFunction::Max],
@@ -168,7 +168,7 @@ fn sums_of_products_are_exact_decimals() {
     )
     .unwrap();
     let net = Expr::arithmetic(Arithmetic::Multiply, column(table.as_ref(), "price"), one_less).unwrap();
-    let result = run(aggregate(table, vec![], &[AggregateFunction::Sum], net)).unwrap();
+    let result = run(plan_of(table, vec![], &[AggregateFunction::Sum], net)).unwrap();
     let sum = result.column(0).as_primitive::<Decimal128Type>();
     assert_eq!(
         (sum.value(0), sum.scale()),
@@ -180,7 +180,7 @@ fn sums_of_products_are_exact_decimals() {
 fn a_sum_overflows_by_its_value_and_not_by_the_order_of_its_rows() {
     let table = table([("n", integers([Some(i64::MAX), Some(i64::MAX), Some(-i64::MAX)]))]);
     let n = column(table.as_ref(), "n");
-    let result = run(aggregate(table, vec![], &[AggregateFunction::Sum], n)).unwrap();
+    let result = run(plan_of(table, vec![], &[AggregateFunction::Sum], n)).unwrap();
     assert_eq!(values(&result, 0), [Some(i64::MAX)]);
 
     let largest = 10i128.pow(38) - 1;
@@ -189,7 +189,7 @@ fn a_sum_overflows_by_its_value_and_not_by_the_order_of_its_rows() {
         decimals([largest, largest, largest, -largest, -largest], 38, 0),
     )]);
     let d = column(table.as_ref(), "d");
-    let result = run(aggregate(table, vec![], &[AggregateFunction::Sum], d)).unwrap();
+    let result = run(plan_of(table, vec![], &[AggregateFunction::Sum], d)).unwrap();
     assert_eq!(
         result.column(0).as_primitive::<Decimal128Type>().value(0),
         largest
@@ -207,7 +207,7 @@ fn sums_of_76_digits_may_leave_256_bits_on_the_way() {
     };
     let of = |table: Arc<MemoryTable>, function| {
         let d = column(table.as_ref(), "d");
-        run(aggregate(table, vec![], &[function], d)).unwrap()
+        run(plan_of(table, vec![], &[function], d)).unwrap()
     };
 
     let tens = decimals(vec![largest; 10]);
@@ -227,7 +227,7 @@ fn sums_of_76_digits_may_leave_256_bits_on_the_way() {
 fn a_sum_that_leaves_its_type_is_an_error_that_names_it() {
     let integer_table = table([("n", integers([Some(i64::MAX), Some(1)]))]);
     let n = column(integer_table.as_ref(), "n");
-    let error = run(aggregate(integer_table, vec![], &[AggregateFunction::Sum], n)).unwrap_err();
+    let error = run(plan_of(integer_table, vec![], &[AggregateFunction::Sum], n)).unwrap_err();
     assert!(
         matches!(&error, ExecError::Overflow { expression } if expression == "sum(n)"),
         "{error}"
@@ -235,7 +235,7 @@ fn a_sum_that_leaves_its_type_is_an_error_that_names_it() {
 
     let decimal_table = table([("d", decimals([10i128.pow(38) - 1, 1], 38, 0))]);
     let d = column(decimal_table.as_ref(), "d");
-    let error = run(aggregate(decimal_table, vec![], &[AggregateFunction::Sum], d)).unwrap_err();
+    let error = run(plan_of(decimal_table, vec![], &[AggregateFunction::Sum], d)).unwrap_err();
     assert!(
         matches!(&error, ExecError::Overflow { expression } if expression == "sum(d)"),
         "{error}"
@@ -246,7 +246,7 @@ fn a_sum_that_leaves_its_type_is_an_error_that_names_it() {
 fn a_product_that_leaves_its_type_is_an_error_that_names_it() {
     let table = table([("n", integers([Some(i64::MAX)]))]);
     let twice = Expr::arithmetic(Arithmetic::Multiply, column(table.as_ref(), "n"), Expr::int64(2)).unwrap();
-    let error = run(aggregate(table, vec![], &[AggregateFunction::Max], twice)).unwrap_err();
+    let error = run(plan_of(table, vec![], &[AggregateFunction::Max], twice)).unwrap_err();
     assert!(
         matches!(&error, ExecError::Overflow { expression } if expression == "n * 2"),
         "{error}"
@@ -259,7 +259,7 @@ fn an_average_is_taken_of_the_exact_sum() {
     let rows = std::iter::once(Some(1i64 << 53)).chain(std::iter::repeat_n(Some(1), 1000));
     let table = table([("n", integers(rows))]);
     let n = column(table.as_ref(), "n");
-    let result = run(aggregate(table, vec![], &[AggregateFunction::Avg], n)).unwrap();
+    let result = run(plan_of(table, vec![], &[AggregateFunction::Avg], n)).unwrap();
     assert_eq!(
         average(&result, 0, 0),
         Some(((1i64 << 53) + 1000) as f64 / 1001.0)
@@ -271,7 +271,7 @@ fn extremes_of_floats_know_nan_and_one_zero() {
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, -f64::NAN, -5.0]));
     let table = table([("x", floats)]);
     let x = column(table.as_ref(), "x");
-    let result = run(aggregate(
+    let result = run(plan_of(
         table,
         vec![],
         &[AggregateFunction::Min, AggregateFunction::Max],
@@ -280,6 +280,23 @@ fn extremes_of_floats_know_nan_and_one_zero() {
     .unwrap();
     assert_eq!(average(&result, 0, 0), Some(-5.0));
     assert!(average(&result, 1, 0).unwrap().is_nan());
+}
+
+#[test]
+fn both_zeros_are_one_value_and_nan_is_another_above_all_numbers() {
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, f64::NAN, -f64::NAN, 1.0]));
+    let table = table([("x", floats)]);
+    let x = column(table.as_ref(), "x");
+    let functions = [
+        AggregateFunction::CountDistinct,
+        AggregateFunction::Median,
+        AggregateFunction::VarSamp,
+        AggregateFunction::StddevSamp,
+    ];
+    let result = run(plan_of(table, vec![], &functions, x)).unwrap();
+    assert_eq!(values(&result, 0), [Some(3)]);
+    assert_eq!(average(&result, 1, 0), Some(1.0));
+    assert!((2..4).all(|at| average(&result, at, 0).unwrap().is_nan()));
 }
 
 #[test]

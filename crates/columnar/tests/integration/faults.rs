@@ -20,7 +20,7 @@ use columnar::{
 };
 use pipeline_exec::{Job, JobBuilder, JobControl, JobErrorKind, PipelineExecutor, Stage, StepCx, StepError};
 
-use crate::scan::{column, grouped, integers};
+use crate::scan::{column, grouped, integers, table_in_morsels};
 
 const SEEDS: u64 = 1_000;
 const ROWS: usize = 24_000;
@@ -107,61 +107,42 @@ impl Stage for Disturbed {
     }
 }
 
-/// A table of short morsels, with a point at each read.
+/// A table with a point at each read.
 #[derive(Debug)]
-pub(crate) struct Table {
-    batch: RecordBatch,
-    morsel_rows: usize,
+struct Table {
+    rows: Arc<dyn TableSource>,
     fault: Arc<Fault>,
-}
-
-impl Table {
-    pub(crate) fn undisturbed(batch: RecordBatch, morsel_rows: usize) -> Self {
-        Self {
-            batch,
-            morsel_rows,
-            fault: Fault::new(Kind::Nothing, usize::MAX),
-        }
-    }
 }
 
 impl TableSource for Table {
     fn name(&self) -> &str {
-        "t"
+        self.rows.name()
     }
 
     fn schema(&self) -> SchemaRef {
-        self.batch.schema()
+        self.rows.schema()
     }
 
     fn morsels(&self) -> usize {
-        self.batch.num_rows().div_ceil(self.morsel_rows)
+        self.rows.morsels()
     }
 
     fn rows(&self, morsel: usize) -> usize {
-        self.morsel_rows
-            .min(self.batch.num_rows() - morsel * self.morsel_rows)
+        self.rows.rows(morsel)
     }
 
-    fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        Ok(Box::new(Reader { table: self, morsel }))
+    fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        let reader = self.rows.open(morsel, projection)?;
+        Ok(Box::new(Reader(reader, &self.fault)))
     }
 }
 
-struct Reader<'a> {
-    table: &'a Table,
-    morsel: usize,
-}
+struct Reader<'a>(Box<dyn MorselReader + 'a>, &'a Fault);
 
 impl MorselReader for Reader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        self.table
-            .fault
-            .pass()
-            .map_err(|luck| ReadError::new("t", luck))?;
-        let start = self.morsel * self.table.morsel_rows;
-        let rows = self.table.rows(self.morsel);
-        Ok(self.table.batch.column(column).slice(start, rows))
+        self.1.pass().map_err(|luck| ReadError::new("t", luck))?;
+        self.0.column(column)
     }
 }
 
@@ -230,8 +211,7 @@ fn group(
     job: JobBuilder,
 ) -> Job<RecordBatch> {
     let table: Arc<dyn TableSource> = Arc::new(Table {
-        batch: batch.clone(),
-        morsel_rows: MORSEL,
+        rows: table_in_morsels(batch.clone(), MORSEL),
         fault: Arc::clone(fault),
     });
     let value = column(table.as_ref(), "v");

@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod chunked;
+mod every_aggregate;
 mod faults;
 mod filters;
 mod giving_up;
@@ -11,7 +12,6 @@ mod memory_limits;
 mod oracle;
 mod order;
 mod reading;
-mod samples;
 mod scan;
 mod sharding;
 mod statistics;

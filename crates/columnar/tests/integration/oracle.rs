@@ -7,11 +7,10 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, Int16Array, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use columnar::{Aggregate, AggregateFunction, ExecError, SelectPlan, TableSource};
+use columnar::{Aggregate, AggregateFunction, ExecError, SelectPlan};
 use proptest::prelude::*;
 
-use crate::faults::Table;
-use crate::scan::{column, grouped, integers, run_on};
+use crate::scan::{column, grouped, integers, run_on, table_in_morsels};
 
 type Row = (Option<i64>, Option<i64>, Option<i64>);
 
@@ -77,7 +76,7 @@ fn table(rows: &[Row], draw: Draw) -> RecordBatch {
 }
 
 fn scan(batch: &RecordBatch, keys: &[&str], morsel_rows: usize) -> SelectPlan {
-    let table: Arc<dyn TableSource> = Arc::new(Table::undisturbed(batch.clone(), morsel_rows));
+    let table = table_in_morsels(batch.clone(), morsel_rows);
     let value = column(table.as_ref(), "v");
     let of = |function| Aggregate::new(function, Some(value.clone())).unwrap();
     let aggregates = vec![

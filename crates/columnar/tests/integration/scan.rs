@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, SchemaRef};
 use columnar::{
-    Aggregate, ExecError, Expr, MemoryTable, Output, ScanResult, ScanStage, SelectPlan, TableSource,
+    Aggregate, ExecError, Expr, MemoryTable, MorselReader, Output, ReadError, ScanResult, ScanStage,
+    SelectPlan, TableSource,
 };
 use pipeline_exec::{Job, JobError, JobReport, PipelineExecutor};
 
@@ -16,6 +17,49 @@ pub(crate) fn table(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>)
     )
     .unwrap();
     Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).unwrap())
+}
+
+/// The rows of `batch` in morsels of `morsel_rows` rows: small ones make many slots of few rows.
+pub(crate) fn table_in_morsels(batch: RecordBatch, morsel_rows: usize) -> Arc<dyn TableSource> {
+    Arc::new(Morsels { batch, morsel_rows })
+}
+
+#[derive(Debug)]
+struct Morsels {
+    batch: RecordBatch,
+    morsel_rows: usize,
+}
+
+impl TableSource for Morsels {
+    fn name(&self) -> &str {
+        "t"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.batch.schema()
+    }
+
+    fn morsels(&self) -> usize {
+        self.batch.num_rows().div_ceil(self.morsel_rows)
+    }
+
+    fn rows(&self, morsel: usize) -> usize {
+        self.morsel_rows
+            .min(self.batch.num_rows() - morsel * self.morsel_rows)
+    }
+
+    fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        let rows = self.batch.slice(morsel * self.morsel_rows, self.rows(morsel));
+        Ok(Box::new(Reader(rows)))
+    }
+}
+
+struct Reader(RecordBatch);
+
+impl MorselReader for Reader {
+    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        Ok(self.0.column(column).clone())
+    }
 }
 
 pub(crate) fn integers(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array};
-use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, SelectPlan};
+use columnar::{Aggregate, Comparison, Expr, Output, SelectPlan};
 
+use crate::every_aggregate::functions_of_doubles;
 use crate::scan::{column, integers, run_on, scan, table};
 
 /// Floats of very different sizes, so that any other order of additions gives another sum.
@@ -23,7 +24,7 @@ fn spread(rows: i64) -> ArrayRef {
 }
 
 #[test]
-fn sums_of_floats_are_bit_identical_on_1_2_3_and_8_threads() {
+fn results_of_floats_are_bit_identical_on_1_2_3_and_8_threads() {
     let rows = 400_000;
     let table = table([
         ("x", spread(rows)),
@@ -31,16 +32,7 @@ fn sums_of_floats_are_bit_identical_on_1_2_3_and_8_threads() {
     ]);
     let x = || column(table.as_ref(), "x");
     for keys in [vec![], vec![column(table.as_ref(), "k")]] {
-        let functions = [
-            AggregateFunction::Sum,
-            AggregateFunction::Avg,
-            AggregateFunction::VarSamp,
-            AggregateFunction::StddevSamp,
-            AggregateFunction::Median,
-            AggregateFunction::CountDistinct,
-        ];
-        let aggregates: Vec<Aggregate> = functions
-            .into_iter()
+        let aggregates: Vec<Aggregate> = functions_of_doubles()
             .map(|function| Aggregate::new(function, Some(x())).unwrap())
             .collect();
         let fields = SelectPlan::group_fields(&keys, &aggregates).unwrap();

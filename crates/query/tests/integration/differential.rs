@@ -7,12 +7,15 @@
 //! WINDLASS_DIFFERENTIAL_SEED=17 cargo test -p query --test integration differential
 //! ```
 
+mod aggregates;
 pub(crate) mod generator;
 mod reference;
 pub(crate) mod tiny_table;
 
+use columnar::AggregateFunction;
 use query::QueryError;
 
+use self::aggregates::FUNCTIONS;
 use self::generator::Case;
 use self::reference::{DivisionByZero, Fault, answer};
 use crate::run::{assert_same_bits, catalog, executors, query, rows};
@@ -56,6 +59,13 @@ fn generated_queries_agree_with_a_row_at_a_time_evaluator() {
             answered > QUERIES * 9 / 10 && failed > 0,
             "{answered} answered, {failed} divided by zero"
         );
+    }
+}
+
+#[test]
+fn every_aggregate_function_is_drawn() {
+    for name in AggregateFunction::names() {
+        assert!(FUNCTIONS.iter().any(|row| row.0 == name), "{name}");
     }
 }
 

@@ -122,7 +122,7 @@ fn a_timeout_that_passes_is_an_error_and_one_that_does_not_is_none() {
 }
 
 #[test]
-fn help_names_both_bounds() {
+fn help_names_both_bounds_and_every_aggregate_function() {
     let output = crate::program::program()
         .args(["query", "--help"])
         .output()
@@ -130,5 +130,8 @@ fn help_names_both_bounds() {
     let help = Outcome::of(&output).answer();
     for part in ["--memory <SIZE>", "256MiB", "--timeout <TIME>", "30s"] {
         assert!(help.contains(part), "{part} in {help}");
+    }
+    for name in query::AggregateFunction::names() {
+        assert!(help.contains(&format!("{name}(")), "{name} in {help}");
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use columnar::TableSource;
 
+use super::aggregates;
 use super::reference::{Table, date};
 use super::tiny_table::TinyTable;
 use crate::run::{Cell, Row};
@@ -76,7 +77,7 @@ impl Random {
         self.below(n) == 0
     }
 
-    fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
+    pub(super) fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         choices[self.below(choices.len())]
     }
 
@@ -185,22 +186,10 @@ impl Random {
     }
 
     fn aggregate(&mut self) -> String {
-        match self.below(9) {
+        match self.below(8) {
             0 => "count(*)".to_owned(),
-            1 => format!("count({})", self.pick(&COLUMNS)),
-            2 | 3 => format!(
-                "{}({})",
-                self.pick(&["min", "max"]),
-                self.pick(&["i", "j", "d", "f", "s", "u", "day"])
-            ),
-            4 | 5 => format!("{}({})", self.pick(&["sum", "avg"]), self.exact(2)),
-            6 => format!(
-                "{}({})",
-                self.pick(&["sum", "avg"]),
-                self.pick(&["f", "f + i", "f * 2", "-f", "j - f"])
-            ),
-            7 => format!("sum({}) + count(*)", self.exact(1)),
-            _ => format!("sum({})", self.pick(&["i", "j", "d"])),
+            1 => format!("sum({}) + count(*)", self.exact(1)),
+            _ => aggregates::draw(self),
         }
     }
 
@@ -216,7 +205,7 @@ impl Random {
         }
     }
 
-    fn predicate(&mut self, depth: usize) -> String {
+    pub(super) fn predicate(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(4) {
             return self.leaf();
         }
@@ -294,7 +283,8 @@ impl Random {
         }
     }
 
-    fn exact(&mut self, depth: usize) -> String {
+    /// No rounding.
+    pub(super) fn exact(&mut self, depth: usize) -> String {
         if depth == 0 || self.chance(3) {
             return self.pick(&["i", "j", "d", "2", "0.5"]).to_owned();
         }

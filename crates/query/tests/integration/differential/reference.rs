@@ -3,12 +3,14 @@
 use std::cmp::Ordering;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, UnaryOperator, Value,
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    GroupByExpr, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, UnaryOperator,
+    Value,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
+use super::aggregates;
 use crate::run::{Cell, Row};
 
 #[derive(Debug)]
@@ -298,10 +300,13 @@ impl Reference<'_> {
         let Scope::Group(rows) = scope else {
             panic!("{function} over a row")
         };
-        let name = function.name.to_string().to_lowercase();
+        let mut name = function.name.to_string().to_lowercase();
         let FunctionArguments::List(arguments) = &function.args else {
             panic!("{function}")
         };
+        if arguments.duplicate_treatment == Some(DuplicateTreatment::Distinct) {
+            name.push_str(" distinct");
+        }
         let [FunctionArg::Unnamed(argument)] = arguments.args.as_slice() else {
             panic!("{function}")
         };
@@ -315,30 +320,16 @@ impl Reference<'_> {
                 value => values.push(value),
             }
         }
-        Ok(match name.as_str() {
-            "count" => Cell::Int(values.len() as i64),
-            "min" => values.into_iter().min_by(compare).unwrap_or(Cell::Null),
-            "max" => values.into_iter().max_by(compare).unwrap_or(Cell::Null),
-            "sum" => match sum(&values) {
-                Cell::Null if self.fault == Fault::EmptySumIsZero => Cell::Int(0),
-                sum => sum,
-            },
-            "avg" => match sum(&values) {
-                Cell::Null => Cell::Null,
-                Cell::Int(sum) => Cell::Float(sum as f64 / values.len() as f64),
-                Cell::Decimal(sum, scale) => {
-                    Cell::Float(sum as f64 / (values.len() as f64 * 10f64.powi(scale as i32)))
-                }
-                Cell::Float(sum) => Cell::Float(sum / values.len() as f64),
-                other => panic!("avg {other:?}"),
-            },
-            other => panic!("not generated: {other}"),
+        Ok(match aggregates::evaluate(&name, &values) {
+            Cell::Null if self.fault == Fault::EmptySumIsZero && name == "sum" => Cell::Int(0),
+            value => value,
         })
     }
 }
 
-/// AND if `decides` is false, OR if it is true.
-fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
+/// AND if `decides` is false, OR if it is true: a side equal to `decides` decides, otherwise NULL
+/// does.
+pub(super) fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
     let sides = [left, right];
     if sides.contains(&&Cell::Bool(decides)) {
         Cell::Bool(decides)
@@ -349,7 +340,7 @@ fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
     }
 }
 
-fn sum(values: &[Cell]) -> Cell {
+pub(super) fn sum(values: &[Cell]) -> Cell {
     let add = |a: Cell, b: &Cell| binary(&BinaryOperator::Plus, &a, b).expect("a sum divides nothing");
     values
         .split_first()
@@ -412,7 +403,7 @@ fn arithmetic(op: &BinaryOperator, left: &Cell, right: &Cell) -> Outcome<Cell> {
 }
 
 /// NaN is the greatest float and equal to itself.
-fn compare(left: &Cell, right: &Cell) -> Ordering {
+pub(super) fn compare(left: &Cell, right: &Cell) -> Ordering {
     match (left, right) {
         (Cell::Bool(a), Cell::Bool(b)) => a.cmp(b),
         (Cell::Text(a), Cell::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
@@ -429,7 +420,7 @@ fn compare(left: &Cell, right: &Cell) -> Ordering {
     }
 }
 
-fn exact(value: &Cell) -> (i128, u32) {
+pub(super) fn exact(value: &Cell) -> (i128, u32) {
     match value {
         Cell::Int(value) => (i128::from(*value), 0),
         Cell::Decimal(value, scale) => (*value, *scale),

@@ -318,6 +318,9 @@ fn null_without_a_type_is_no_value() {
 #[test]
 fn every_function_has_a_row() {
     for name in AggregateFunction::names() {
-        assert!(FUNCTIONS.iter().any(|row| row.0.name() == name), "{name}");
+        assert!(
+            FUNCTIONS.iter().any(|row| row.0.name() == name),
+            "{name} has no row"
+        );
     }
 }

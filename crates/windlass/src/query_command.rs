@@ -69,6 +69,20 @@ pub(crate) struct QueryArguments {
     sql: String,
 }
 
+fn long_about() -> String {
+    let call = |name| match AggregateFunction::by_name(name, true) {
+        Some(_) => format!("{name}([distinct] x)"),
+        None => format!("{name}(x)"),
+    };
+    let calls: Vec<String> = AggregateFunction::names().map(call).collect();
+    format!(
+        "Answer a SQL query over one table\n\n\
+         The subset of SQL: columns and arithmetic; the aggregates {}; WHERE with AND, OR, NOT, \
+         comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.",
+        calls.join(", ")
+    )
+}
+
 #[derive(Debug, Clone)]
 struct TableArgument {
     name: String,
@@ -94,20 +108,6 @@ impl From<FormatArgument> for OutputFormat {
             FormatArgument::Json => Self::Json,
         }
     }
-}
-
-fn long_about() -> String {
-    let call = |name| match AggregateFunction::by_name(name, true) {
-        Some(_) => format!("{name}([distinct] x)"),
-        None => format!("{name}(x)"),
-    };
-    let calls: Vec<String> = AggregateFunction::names().map(call).collect();
-    format!(
-        "Answer a SQL query over one table\n\n\
-         The subset of SQL: columns and arithmetic; the aggregates {}; WHERE with AND, OR, NOT, \
-         comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.",
-        calls.join(", ")
-    )
 }
 
 /// Runs the command and says on stderr what went wrong.

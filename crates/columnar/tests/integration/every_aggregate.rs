@@ -287,11 +287,17 @@ fn a_function_takes_the_types_of_its_row_and_no_other() {
     let table = table_in_morsels(batch(&[]), 1);
     for (function, takes, _) in FUNCTIONS {
         for name in ALL {
-            match Aggregate::new(*function, Some(column(table.as_ref(), name))) {
-                Ok(_) => assert!(takes.contains(name), "{function:?} takes {name}"),
+            let column = column(table.as_ref(), name);
+            let refusal = format!("{function} does not take {}", column.data_type());
+            let distinct = if function.is_distinct() { "distinct " } else { "" };
+            match Aggregate::new(*function, Some(column)) {
+                Ok(aggregate) => {
+                    assert!(takes.contains(name), "{aggregate}");
+                    assert_eq!(aggregate.to_string(), format!("{function}({distinct}{name})"));
+                }
                 Err(error) => {
                     assert!(!takes.contains(name), "{error}");
-                    assert!(error.to_string().contains("does not take"), "{error}");
+                    assert!(error.to_string().contains(&refusal), "{error}");
                 }
             }
         }
@@ -308,16 +314,23 @@ fn a_function_takes_the_types_of_its_row_and_no_other() {
 fn null_without_a_type_is_no_value() {
     let table = table([("n", integers([Some(1)]))]);
     for (function, _, result) in FUNCTIONS {
-        let of_null = Aggregate::new(*function, Some(Expr::null())).unwrap();
-        let found = run(grouped(table.clone(), vec![], vec![of_null])).unwrap();
-        let expected = result(&Group::EMPTY);
-        assert_eq!(Value::of(found.column(0), 0), expected, "{function:?}");
+        for keys in [vec![], vec![Expr::null()]] {
+            let of_null = Aggregate::new(*function, Some(Expr::null())).unwrap();
+            let place = keys.len();
+            let found = run(grouped(table.clone(), keys, vec![of_null])).unwrap();
+            assert_eq!(found.num_rows(), 1);
+            let expected = result(&Group::EMPTY);
+            assert_eq!(Value::of(found.column(place), 0), expected, "{function:?}");
+        }
     }
 }
 
 #[test]
 fn every_function_has_a_row() {
     for name in AggregateFunction::names() {
-        assert!(FUNCTIONS.iter().any(|row| row.0.name() == name), "{name}");
+        assert!(
+            FUNCTIONS.iter().any(|row| row.0.name() == name),
+            "{name} has no row"
+        );
     }
 }

@@ -156,6 +156,19 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
 
     /// Decides what each worker does while it finds no work. `make` is called on the worker's
     /// thread, so the hooks need not be `Send`. The default is [`TieredIdle`].
+    ///
+    /// ```
+    /// use executor_threaded::Executor;
+    /// use executor_threaded::hooks::ParkAtOnce;
+    ///
+    /// // An idle worker leaves its core to others at once.
+    /// let executor = Executor::<u32>::builder()
+    ///     .idle_hooks(|_worker, config| ParkAtOnce::of(config))
+    ///     .build(|_worker| (), |_task, _cx| {})?;
+    /// executor.spawn_external(7)?;
+    /// assert_eq!(executor.join().total.executed(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn idle_hooks<F, I>(self, make: F) -> ExecutorBuilder<T, F, FH, P>
     where

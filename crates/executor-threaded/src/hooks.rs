@@ -6,5 +6,6 @@ pub use crate::chrome_trace::ChromeHooks;
 pub use crate::panic_handler::{DropPayload, HandleWith, HandlesPanics};
 
 pub use executor_core::{
-    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, NoopTrace, Park, PopSource, TieredIdle, TraceHooks,
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, NoopTrace, Park, ParkAtOnce, PopSource, TieredIdle,
+    TraceHooks,
 };

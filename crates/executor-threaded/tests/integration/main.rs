@@ -6,6 +6,7 @@ mod endings;
 mod exactly_once;
 mod idle_cost;
 mod panics;
+mod parking_at_once;
 mod scoped;
 mod support;
 mod tasks;

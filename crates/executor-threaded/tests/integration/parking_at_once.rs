@@ -1,0 +1,73 @@
+//! `ParkAtOnce`: workers on it wake each other, and each searches once before it parks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use executor_threaded::Executor;
+use executor_threaded::hooks::{ExecTraceEvent, ParkAtOnce, TraceHooks};
+
+use crate::support::{both_ways_of_parking, config, wait_until};
+
+both_ways_of_parking! {
+    /// Between two trees the workers go to sleep, and within one they wake each other.
+    fn trees_of_tasks_run_and_the_executor_ends(park_timeout) {
+        const TREES: u64 = 500;
+        let executor = Executor::<u32>::builder()
+            .config(config(4, park_timeout))
+            .idle_hooks(|_worker, config| ParkAtOnce::of(config))
+            .build(|_| (), |height, cx| {
+                if let Some(lower) = height.checked_sub(1) {
+                    cx.spawn_local(lower);
+                    cx.spawn_global(lower);
+                }
+            })
+            .expect("the executor starts");
+        for _ in 0..TREES {
+            executor.spawn_external(6).expect("the gate is open");
+            executor.wait_idle();
+        }
+        assert_eq!(executor.join().total.executed(), TREES * 127);
+    }
+}
+
+/// Counts how often a worker is about to park.
+struct Parks(Arc<AtomicUsize>);
+
+impl<T> TraceHooks<T> for Parks {
+    type Tag = ();
+
+    fn tag(&mut self, _task: &T) {}
+
+    fn event(&mut self, event: ExecTraceEvent<()>) {
+        if matches!(event, ExecTraceEvent::Park) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Probes of other workers' queues tell: the default's 200 rounds make a thousand of them.
+#[test]
+fn a_worker_searches_once_before_it_parks() {
+    const WORKERS: usize = 2;
+    let parks = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&parks);
+    let config = config(WORKERS, None);
+    // Random victims, then a sweep over the only other worker.
+    let a_search = u64::from(config.tuning.steal_tries) + 1;
+    let executor = Executor::<()>::builder()
+        .config(config)
+        .idle_hooks(|_worker, config| ParkAtOnce::of(config))
+        .trace_hooks(move |_worker| Parks(Arc::clone(&counted)))
+        .build(|_| (), |(), _cx| {})
+        .expect("the executor starts");
+    wait_until(|| parks.load(Ordering::Relaxed) == WORKERS);
+    let metrics = executor.join();
+    // A search and the last look before the park, and a search after the executor has ended.
+    let most = WORKERS as u64 * (a_search + 1 + a_search);
+    assert!(metrics.total.steals_tried <= most, "{metrics}");
+    assert_eq!(
+        parks.load(Ordering::Relaxed),
+        WORKERS,
+        "nobody was woken before the end"
+    );
+}

@@ -26,8 +26,8 @@ pub struct ExecutorConfig {
     /// Number of workers, 1 to [`WORKERS_MAX`]. Default 1.
     pub workers: usize,
     /// Cores that the workers run on, 1 or more. With fewer cores than workers, fewer workers
-    /// search, and one that may not search does not spin before it parks. Default `None`: as many
-    /// as workers; on threads, as the host says.
+    /// search, and under [`TieredIdle`](crate::TieredIdle) only these spin before they park.
+    /// Default `None`: as many as workers; on threads, as the host says.
     pub cores: Option<usize>,
     /// Seed of every worker's random numbers. Default `0x853c_49e6_748f_ea9b`.
     pub seed: u64,
@@ -45,8 +45,9 @@ pub struct ExecutorConfig {
 pub struct Tuning {
     /// Random victims that one search tries before the sweep over all. 1 to 1,024, default 4.
     pub steal_tries: u32,
-    /// Failed searches before a searcher parks, adapted from an eighth to eight times this. 0 parks
-    /// at once, except for a yield in each 16th round. Default 200.
+    /// Failed searches before a searcher parks, adapted from ⅛ to 8 times this. 0 parks at once,
+    /// except for a yield in each 16th round; [`ParkAtOnce`](crate::ParkAtOnce) never yields.
+    /// Default 200.
     pub spin_iters: u32,
     /// Longest park before a worker searches again. Default `None`: until woken.
     pub park_timeout: Option<Duration>,

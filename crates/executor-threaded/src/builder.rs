@@ -154,7 +154,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         self
     }
 
-    /// Decides what each worker does while it finds no work. `make` is called on the worker's
+    /// Decides what each worker does after a failed search. `make` is called on the worker's
     /// thread, so the hooks need not be `Send`. The default is [`TieredIdle`].
     ///
     /// ```

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Without the sweep, four random tries among 64 victims miss the only one with work in 94 of 100
-//! cases. A contended probe says nothing about emptiness, so it is repeated.
+//! cases. A contended probe says nothing about emptiness, so it is repeated without a bound; so is
+//! one that meets a push which has begun and not ended.
 
 use super::context::WorkerCtxLike;
 use crate::ports::bundles::WorkerPorts;

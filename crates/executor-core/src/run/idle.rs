@@ -7,7 +7,11 @@ use std::time::Duration;
 use crate::config::ExecutorConfig;
 use crate::ports::parking::Park;
 
-/// Decides what one worker does while it finds no work.
+/// Decides what one worker does after a failed search.
+///
+/// It decides only that. Contended attempts, the backoff before a look and
+/// [`TaskCtx::wait_until`](crate::TaskCtx::wait_until) wait without asking it; "An idle policy" in
+/// `docs/architecture.md` lists all such waits.
 pub trait IdleHooks {
     /// Chooses the action after a failed search.
     fn on_idle(&mut self, round: IdleRound) -> IdleAction;
@@ -195,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_dozes_where_there_are_fewer_cores_than_workers() {
+    fn with_fewer_cores_than_workers_only_searchers_spin() {
         for (cores, spin_before) in [(None, 2_000), (Some(2), 2_000), (Some(1), 0)] {
             let mut idle = TieredIdle::of(
                 &ExecutorConfig::new(2)
@@ -213,6 +217,7 @@ mod tests {
                 IdleAction::Park(Park { spin_before, timeout }),
                 "{cores:?}"
             );
+            assert_eq!(at(&mut idle, 0), IdleAction::Spin, "{cores:?}");
         }
     }
 

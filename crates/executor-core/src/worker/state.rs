@@ -489,7 +489,8 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     }
 }
 
-/// Contended attempts with only a spin between them; after these the other party may need the core.
+/// Attempts with only a spin between them, while another party contends or its push has begun and
+/// not ended. Later attempts, without a bound, yield: the other party may need the core.
 const SPINNING_ATTEMPTS: u32 = 100;
 
 #[inline]

@@ -74,7 +74,7 @@ fn a_thread_that_cannot_be_started_is_an_error_and_the_started_ones_are_joined()
 }
 
 both_ways_of_parking! {
-    fn hooks_run_on_every_worker_and_idle_hooks_decide(park_timeout) {
+    fn hooks_run_on_every_worker_and_idle_hooks_are_asked(park_timeout) {
         struct Counting {
             rounds: Arc<AtomicUsize>,
             park_timeout: Option<std::time::Duration>,

@@ -10,13 +10,13 @@ use executor_threaded::Executor;
 use crate::support::{both_ways_of_parking, config, sized, wait_until};
 
 both_ways_of_parking! {
-    fn a_million_ping_pongs_with_two_workers_that_park_at_once(park_timeout) {
+    fn a_million_ping_pongs_with_two_workers_and_spin_iters_0(park_timeout) {
         ping_pong(2, park_timeout, sized(100_000, 1_000_000));
     }
 }
 
 both_ways_of_parking! {
-    fn a_million_ping_pongs_with_65_workers_that_park_at_once(park_timeout) {
+    fn a_million_ping_pongs_with_65_workers_and_spin_iters_0(park_timeout) {
         ping_pong(65, park_timeout, sized(100_000, 1_000_000));
     }
 }

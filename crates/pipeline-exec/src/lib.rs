@@ -105,6 +105,8 @@ pub use step_cx::{Role, StepCx};
 pub use submit_error::SubmitError;
 pub use ticket::{JobControl, JobTicket};
 
+#[doc(hidden)]
+pub use executor_core::{panic_message, panic_text};
 pub use executor_threaded::Pin;
 #[doc(hidden)]
 pub use executor_threaded::lock;

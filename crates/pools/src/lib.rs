@@ -19,7 +19,6 @@ mod inner;
 mod maintenance;
 mod mixed;
 mod moment;
-mod panic;
 mod pools;
 mod shutdown;
 mod snapshot;

@@ -8,10 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use executor_threaded::lock;
+use pipeline_exec::panic_message;
 
 use super::schedule::{Next, Schedule, Task, Timer, Wake};
 use crate::error::MaintenanceError;
-use crate::panic::message;
 use crate::thread::{Work, as_work};
 
 #[derive(Clone, Debug)]
@@ -150,7 +150,7 @@ fn run(task: Task, put_back: impl FnOnce(Timer) -> Option<Timer>) -> bool {
     for payload in panics.into_iter().flatten() {
         // The drop of a panic's payload, or a subscriber, may panic; the thread survives both.
         quietly(|| {
-            let message = message(&*payload);
+            let message = panic_message(&*payload);
             tracing::error!(message, "a maintenance task panicked");
         });
         quietly(|| drop(payload));

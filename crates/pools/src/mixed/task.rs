@@ -4,10 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use pipeline_exec::panic_message;
 use tokio::task::{AbortHandle, JoinError, JoinHandle};
 
 use crate::error::{MixedError, PoolKind};
-use crate::panic::message;
 use crate::thread::{refuse_async, refuse_cpu};
 
 /// The result of mixed work, which continues if this is dropped. A CPU task that polls it gets
@@ -61,7 +61,7 @@ impl<T> Future for MixedTask<T> {
 fn why(error: JoinError) -> MixedError {
     match error.try_into_panic() {
         Ok(payload) => MixedError::Panicked {
-            message: message(&*payload),
+            message: panic_message(&*payload),
         },
         Err(_cancelled) => MixedError::Cancelled,
     }

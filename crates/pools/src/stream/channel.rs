@@ -8,11 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
 
+use pipeline_exec::panic_message;
+
 use super::error::StreamError;
 use super::snapshot::StreamSnapshot;
 use super::source::{Counted, Source};
 use super::sync::{Mutex, MutexGuard};
-use crate::panic::message;
 
 pub(super) struct Channel<B, E> {
     bytes_max: usize,
@@ -288,7 +289,7 @@ impl<B, E> State<B, E> {
 
 pub(super) fn catch<T, E>(call: impl FnOnce() -> T) -> Result<T, StreamError<E>> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| StreamError::Panicked {
-        message: message(&*payload),
+        message: panic_message(&*payload),
     })
 }
 

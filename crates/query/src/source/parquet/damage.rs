@@ -7,6 +7,8 @@ use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use pipeline_exec::panic_text;
+
 thread_local! {
     static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
@@ -50,9 +52,7 @@ impl Drop for Guard {
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("the reader panicked")
+    panic_text(panic).unwrap_or("the reader panicked")
 }
 
 #[cfg(test)]

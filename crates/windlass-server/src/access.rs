@@ -41,7 +41,6 @@
 mod attempts;
 mod end_point;
 mod file;
-mod lock;
 mod password;
 mod reread;
 mod scram;

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use pipeline_exec::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::wire::SqlError;
@@ -82,12 +83,12 @@ impl Admission {
         let free = self.places.available_permits();
         (
             self.limits.running.get().saturating_sub(free),
-            self.lock().waiting,
+            lock(&self.counts).waiting,
         )
     }
 
     fn user_place(self: &Arc<Self>, user: &Arc<str>) -> Result<UserPlace, SqlError> {
-        let mut counts = self.lock();
+        let mut counts = lock(&self.counts);
         let count = counts.users.entry(Arc::clone(user)).or_default();
         if *count >= self.limits.per_user.get() {
             let what = format!("{user} has {count} statements that run or wait, and may have no more");
@@ -102,7 +103,7 @@ impl Admission {
     }
 
     fn wait(&self) -> Result<Waiting<'_>, SqlError> {
-        let mut counts = self.lock();
+        let mut counts = lock(&self.counts);
         if counts.waiting >= self.limits.waiting {
             let StatementLimits { running, waiting, .. } = self.limits;
             let what = format!("the server is full: {running} statements run and {waiting} wait");
@@ -111,21 +112,17 @@ impl Admission {
         counts.waiting += 1;
         Ok(Waiting(self))
     }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.lock().waiting -= 1;
+        lock(&self.0.counts).waiting -= 1;
     }
 }
 
 impl Drop for UserPlace {
     fn drop(&mut self) {
-        let mut counts = self.all.lock();
+        let mut counts = lock(&self.all.counts);
         if let Some(count) = counts.users.get_mut(&self.user) {
             *count -= 1;
             if *count == 0 {
@@ -189,7 +186,7 @@ mod tests {
         assert!(matches!(poll(&mut second), Poll::Ready(Ok(_))));
         drop((first, second, third));
         assert_eq!(admission.counts(), (0, 0));
-        assert!(admission.lock().users.is_empty());
+        assert!(lock(&admission.counts).users.is_empty());
     }
 
     #[test]

@@ -15,13 +15,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use datafusion::sql::sqlparser::ast::Statement;
 use pgwire::api::portal::Format as Formats;
+use postgres_types::Type;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
+use crate::rows::Rows;
 use crate::session::{PortalState, Reply, Session};
 use crate::shared::Shared;
 use crate::statement;
-use crate::wire::{Backend, Bind, FrameError, Frames, Message, SqlError, Target};
+use crate::wire::{Backend, Bind, Column, Format, FrameError, Frames, Message, Severity, SqlError, Target};
 
 /// Bytes that wait to be written before they are written.
 const WRITE_AT: usize = 64 * 1024;
@@ -61,9 +63,28 @@ impl fmt::Display for Gone {
 }
 
 /// What ends a statement from outside.
-struct Ends<'a> {
-    cancelled: &'a CancellationToken,
-    killed: &'a CancellationToken,
+struct Ends {
+    cancelled: CancellationToken,
+    killed: CancellationToken,
+}
+
+impl Ends {
+    /// Begins a statement of `session`.
+    fn of(session: &Session) -> Self {
+        Self {
+            cancelled: session.cancel_token(),
+            killed: session.shared.killed.clone(),
+        }
+    }
+
+    /// Waits until the statement is to end, and says why.
+    async fn why(&self) -> SqlError {
+        tokio::select! {
+            biased;
+            () = self.killed.cancelled() => SqlError::shutting_down(),
+            () = self.cancelled.cancelled() => SqlError::cancelled_by_user(),
+        }
+    }
 }
 
 impl Connection {
@@ -103,7 +124,7 @@ impl Connection {
     /// Tells the client why its connection ends, and ends it.
     pub(crate) async fn fatal(&mut self, error: &SqlError) -> Result<(), Gone> {
         let error = SqlError {
-            severity: crate::wire::Severity::Fatal,
+            severity: Severity::Fatal,
             ..error.clone()
         };
         self.out.error(&error);
@@ -162,11 +183,7 @@ impl Connection {
             Message::Bind(bind) => self.bind(session, &bind)?,
             Message::Describe(Target::Statement(name)) => {
                 let prepared = session.prepared(&name)?;
-                let types: Vec<_> = prepared
-                    .parameter_types
-                    .iter()
-                    .map(postgres_types::Type::oid)
-                    .collect();
+                let types: Vec<_> = prepared.parameter_types.iter().map(Type::oid).collect();
                 let columns = prepared.columns(&Formats::UnifiedText)?;
                 self.out.parameter_description(&types);
                 self.describe(columns.as_deref());
@@ -207,7 +224,7 @@ impl Connection {
         Ok(())
     }
 
-    fn describe(&mut self, columns: Option<&[crate::wire::Column]>) {
+    fn describe(&mut self, columns: Option<&[Column]>) {
         match columns {
             Some(columns) => self.out.row_description(columns),
             None => self.out.no_data(),
@@ -239,14 +256,8 @@ impl Connection {
         for parsed in statements {
             let tag = tag_of(&parsed);
             let action = statement::action(parsed)?;
-            let shared = Arc::clone(&session.shared);
-            let cancelled = session.cancel_token();
-            let ends = Ends {
-                cancelled: &cancelled,
-                killed: &shared.killed,
-            };
-            let deadline = session.deadline();
-            let begun = session.begin(action, sql, None, Formats::UnifiedText, deadline);
+            let ends = Ends::of(session);
+            let begun = session.begin(action, sql, None, Formats::UnifiedText);
             let reply = self.while_connected(&ends, begun).await;
             let done = match reply {
                 Ok(Reply::Rows(mut rows)) => self.all_rows(&ends, &mut rows, tag).await,
@@ -264,12 +275,7 @@ impl Connection {
     }
 
     /// Columns, all rows, and the end of a statement.
-    async fn all_rows(
-        &mut self,
-        ends: &Ends<'_>,
-        rows: &mut crate::rows::Rows,
-        tag: &str,
-    ) -> Result<(), Failed> {
+    async fn all_rows(&mut self, ends: &Ends, rows: &mut Rows, tag: &str) -> Result<(), Failed> {
         let columns = self.while_connected(ends, rows.columns()).await?;
         self.out.row_description(columns);
         let mut count = 0;
@@ -290,12 +296,7 @@ impl Connection {
 
     /// Rows of a portal: up to `rows_max`, or all.
     async fn execute(&mut self, session: &mut Session, name: &str, rows_max: u32) -> Result<(), Failed> {
-        let shared = Arc::clone(&session.shared);
-        let cancelled = session.cancel_token();
-        let ends = Ends {
-            cancelled: &cancelled,
-            killed: &shared.killed,
-        };
+        let ends = Ends::of(session);
         let done = self.execute_within(session, &ends, name, rows_max).await;
         session.statement_over();
         done
@@ -304,7 +305,7 @@ impl Connection {
     async fn execute_within(
         &mut self,
         session: &mut Session,
-        ends: &Ends<'_>,
+        ends: &Ends,
         name: &str,
         rows_max: u32,
     ) -> Result<(), Failed> {
@@ -322,8 +323,7 @@ impl Connection {
                     return Ok(());
                 };
                 let described = session.portal(name)?.columns()?;
-                let deadline = session.deadline();
-                let begun = session.begin(action, &text, parameters, formats, deadline);
+                let begun = session.begin(action, &text, parameters, formats);
                 match self.while_connected(ends, begun).await? {
                     Reply::Rows(mut rows) => {
                         let columns = self.while_connected(ends, rows.columns()).await?;
@@ -362,7 +362,7 @@ impl Connection {
     async fn fetch(
         &mut self,
         session: &mut Session,
-        ends: &Ends<'_>,
+        ends: &Ends,
         cursor: &str,
         limit: Option<u64>,
         tells_columns: bool,
@@ -386,12 +386,7 @@ impl Connection {
     }
 
     /// Up to `limit` rows. Returns their number, and whether there are no more.
-    async fn some_rows(
-        &mut self,
-        ends: &Ends<'_>,
-        rows: &mut crate::rows::Rows,
-        limit: u64,
-    ) -> Result<(u64, bool), Failed> {
+    async fn some_rows(&mut self, ends: &Ends, rows: &mut Rows, limit: u64) -> Result<(u64, bool), Failed> {
         let mut count = 0;
         while count < limit {
             match self.while_connected(ends, rows.next(limit - count)).await? {
@@ -410,11 +405,11 @@ impl Connection {
         match reply {
             Reply::Row { name, value } => {
                 if tells_columns {
-                    self.out.row_description(&[crate::wire::Column {
+                    self.out.row_description(&[Column {
                         name,
-                        type_oid: postgres_types::Type::TEXT.oid(),
+                        type_oid: Type::TEXT.oid(),
                         type_size: -1,
-                        format: crate::wire::Format::Text,
+                        format: Format::Text,
                     }]);
                 }
                 self.out.text_row(&value);
@@ -436,28 +431,26 @@ impl Connection {
     /// Waits for `work` of a statement, as long as the client is there and nothing ends it.
     async fn while_connected<T>(
         &mut self,
-        ends: &Ends<'_>,
+        ends: &Ends,
         work: impl Future<Output = Result<T, SqlError>>,
     ) -> Result<T, Failed> {
         tokio::select! {
             biased;
-            () = ends.killed.cancelled() => Err(SqlError::shutting_down().into()),
-            () = ends.cancelled.cancelled() => Err(SqlError::cancelled_by_user().into()),
+            why = ends.why() => Err(why.into()),
             done = work => Ok(done?),
             error = self.frames.watch(&mut self.stream, AHEAD_MAX) => Err(Failed::Gone(Gone::Io(error))),
         }
     }
 
     /// Writes rows once enough wait. A client that does not read stops here, and can be ended.
-    async fn write_rows(&mut self, ends: &Ends<'_>, rows: &Bytes) -> Result<(), Failed> {
+    async fn write_rows(&mut self, ends: &Ends, rows: &Bytes) -> Result<(), Failed> {
         self.out.rows(rows);
         if self.out.len() < WRITE_AT {
             return Ok(());
         }
         tokio::select! {
             biased;
-            () = ends.killed.cancelled() => Err(SqlError::shutting_down().into()),
-            () = ends.cancelled.cancelled() => Err(SqlError::cancelled_by_user().into()),
+            why = ends.why() => Err(why.into()),
             written = write_all(&mut self.stream, &mut self.out) => written.map_err(|error| Failed::Gone(Gone::Io(error))),
         }
     }

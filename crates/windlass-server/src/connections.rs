@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use pipeline_exec::lock;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +56,7 @@ impl Connections {
         let drawn = self.random.fill(&mut secret);
         drawn.map_err(|_| SqlError::fatal("58000", "the system has no random numbers"))?;
         let secret = Bytes::copy_from_slice(&secret);
-        let mut table = self.lock();
+        let mut table = lock(&self.table);
         // Clients read the number as one with a sign.
         let after = table.last % (i32::MAX as u32);
         let free = (after + 1..=i32::MAX as u32).chain(1..=after);
@@ -77,7 +78,7 @@ impl Connections {
     /// Ends the statement of the connection with `key`. A wrong key, or a connection between two
     /// statements, is not affected, and the asker is not told which.
     pub(crate) fn cancel(&self, key: &CancelKey) {
-        let table = self.lock();
+        let table = lock(&self.table);
         if let Some(open) = table.open.get(&key.process)
             && is_equal(&open.secret, &key.secret)
             && let Some(statement) = &open.statement
@@ -87,15 +88,11 @@ impl Connections {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.lock().open.len()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table).open.len()
     }
 
     fn set(&self, process: u32, statement: Option<CancellationToken>) {
-        if let Some(open) = self.lock().open.get_mut(&process) {
+        if let Some(open) = lock(&self.table).open.get_mut(&process) {
             open.statement = statement;
         }
     }
@@ -130,7 +127,7 @@ impl Connected {
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        self.all.lock().open.remove(&self.key.process);
+        lock(&self.all.table).open.remove(&self.key.process);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
+use datafusion::common::internal_datafusion_err;
 use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder};
@@ -14,10 +14,8 @@ use windlass_datafusion::{Windlass, WindlassExt};
 
 use crate::queries::Queries;
 use crate::system_tables::{self, SessionUser};
+use crate::tables::{CATALOG, SCHEMA, Tables};
 use crate::wire::SqlError;
-
-/// Name of the one catalog, which clients see as the database.
-pub(crate) const CATALOG: &str = "windlass";
 
 /// Settings that a session may change: names, or their beginnings.
 const MAY_SET: &[&str] = &[
@@ -41,7 +39,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Makes the engine over the tables of `public`.
+    /// Makes the engine over `tables`.
     ///
     /// # Errors
     ///
@@ -50,24 +48,24 @@ impl Engine {
         windlass: &Windlass,
         runtime: Arc<RuntimeEnv>,
         partitions: usize,
-        public: Arc<dyn SchemaProvider>,
+        tables: &Tables,
         queries: &Arc<Queries>,
     ) -> Result<Self, DataFusionError> {
         let config = SessionConfig::new()
             .with_target_partitions(partitions)
             .with_information_schema(true)
-            .with_default_catalog_and_schema(CATALOG, "public")
+            .with_default_catalog_and_schema(CATALOG, SCHEMA)
             .with_create_default_catalog_and_schema(false);
-        let catalog = Arc::new(MemoryCatalogProvider::new());
-        catalog.register_schema("public", public)?;
-        catalog.register_schema("windlass", system_tables::schema(queries, windlass))?;
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features()
             .with_windlass(windlass)
             .build();
-        state.catalog_list().register_catalog(CATALOG.to_owned(), catalog);
+        tables.register(&state)?;
+        let catalog = state.catalog_list().catalog(CATALOG);
+        let catalog = catalog.ok_or_else(|| internal_datafusion_err!("there is no catalog {CATALOG}"))?;
+        catalog.register_schema("windlass", system_tables::schema(queries, windlass))?;
         let context = SessionContext::new_with_state(state);
         setup_pg_catalog(&context, CATALOG, EmptyContextProvider).map_err(|error| *error)?;
         Ok(Self {
@@ -91,8 +89,7 @@ impl Engine {
     /// If the setting is not there, is the server's, or the value is too large.
     pub(crate) fn check_setting(&self, name: &str, value: &str) -> Result<(), SqlError> {
         if self.default_of(name).is_none() {
-            let what = format!("unrecognized configuration parameter \"{name}\"");
-            return Err(SqlError::new("42704", what));
+            return Err(unknown_setting(name));
         }
         if !MAY_SET.iter().any(|allowed| name.starts_with(allowed)) {
             return Err(SqlError::new(
@@ -116,6 +113,13 @@ impl Engine {
         let entry = entries.into_iter().find(|entry| entry.key == name)?;
         Some(entry.value.unwrap_or_default())
     }
+}
+
+pub(crate) fn unknown_setting(name: &str) -> SqlError {
+    SqlError::new(
+        "42704",
+        format!("unrecognized configuration parameter \"{name}\""),
+    )
 }
 
 impl fmt::Debug for Engine {

@@ -18,6 +18,7 @@ mod connection;
 mod connections;
 mod engine;
 mod login;
+mod machine_memory;
 mod memory;
 mod operator;
 mod plan;
@@ -35,6 +36,7 @@ mod wire;
 
 pub use access::Access;
 pub use admission::StatementLimits;
+pub use machine_memory::machine_memory;
 pub use memory::MemoryLimits;
 pub use operator::{answer_operators, record_metrics};
 pub use server::{Drained, Load, Server, ServerConfig, Spill, Watch};

@@ -20,9 +20,9 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Change, Current, Exchange, Refused};
 use crate::connection::{Connection, Gone, Stream};
-use crate::engine::CATALOG;
 use crate::session::{Reply, Session};
 use crate::shared::Shared;
+use crate::tables::CATALOG;
 use crate::wire::{Backend, FrameError, Frames, Message, Opening, Parameters, SqlError};
 
 /// Bytes of a message before the login's end, as in PostgreSQL.
@@ -255,7 +255,7 @@ async fn begin(
     let connected = shared.connections.enter()?;
     let mut session = Session::new(shared, connected, Arc::from(user));
     for (name, value) in first_settings(parameters)? {
-        let set = session.set(&name.to_lowercase(), &value).await?;
+        let set = session.set(&name.to_lowercase(), &value)?;
         debug_assert!(matches!(set, Reply::Done { .. }));
     }
     for (name, value) in session.settings.reported() {

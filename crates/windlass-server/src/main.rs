@@ -14,7 +14,7 @@ use windlass_server::access::{AccessOptions, resolve, run_passwd};
 use windlass_server::pools::Pools;
 use windlass_server::{
     Access, MemoryLimits, Server, ServerConfig, Source, Spill, SpillFolder, StatementLimits, TableSummary,
-    Tables, answer_operators, record_metrics,
+    Tables, answer_operators, machine_memory, record_metrics,
 };
 
 use arguments::{Arguments, Command, ServeArguments};
@@ -181,12 +181,8 @@ fn cores() -> NonZeroUsize {
 
 /// Half of the machine's memory; 1 GiB where the system does not tell.
 fn half_of_memory() -> usize {
-    let told = std::fs::read_to_string("/proc/meminfo").ok();
-    let line = told
-        .as_deref()
-        .and_then(|text| text.lines().find_map(|line| line.strip_prefix("MemTotal:")));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
-    kib.map_or(1 << 30, |kib| kib * 1024 / 2)
+    let half = machine_memory().and_then(|bytes| usize::try_from(bytes / 2).ok());
+    half.unwrap_or(1 << 30)
 }
 
 fn operator_address(text: &str) -> anyhow::Result<SocketAddr> {

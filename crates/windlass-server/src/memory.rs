@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use pipeline_exec::lock;
 use windlass_datafusion::QueryMemory;
 
 /// Bounds on bytes.
@@ -57,7 +58,7 @@ impl UsersMemory {
         let Some(limit) = self.limits.user else {
             return Arc::clone(&self.server);
         };
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut users = lock(&self.users);
         if let Some(pool) = users.get(user).and_then(Weak::upgrade) {
             return pool;
         }

@@ -1,11 +1,13 @@
 //! What operators and their programs ask on a port of its own: `/health` and `/metrics`.
 
+use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::Context;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -13,10 +15,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
 
-use crate::server::Watch;
+use crate::server::{ACCEPT_AGAIN, Watch};
 
 /// Longest time for the head of a request.
-const HEAD_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Upper bounds of the times that are counted, in seconds.
 const BUCKETS: &[f64] = &[
@@ -70,14 +72,14 @@ pub async fn answer_operators(
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept an operator");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                tokio::time::sleep(ACCEPT_AGAIN).await;
                 continue;
             }
         };
         let (watch, metrics) = (watch.clone(), metrics.clone());
         let service = service_fn(move |request| {
             let answer = answer(&request, &watch, &metrics);
-            async move { Ok::<_, std::convert::Infallible>(answer) }
+            async move { Ok::<_, Infallible>(answer) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -112,7 +114,7 @@ fn answer(request: &Request<Incoming>, watch: &Watch, metrics: &PrometheusHandle
     };
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
-    let text = hyper::header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, text);
     response
 }

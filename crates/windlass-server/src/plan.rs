@@ -96,7 +96,7 @@ impl Planned {
         let types = inferred.iter().enumerate().map(|(at, (_, inferred))| {
             match (named.get(at).cloned().flatten(), inferred) {
                 (Some(named), _) => Ok(named),
-                (None, Some(inferred)) => into_pg_type(inferred).map_err(|error| of_pgwire(&error)),
+                (None, Some(inferred)) => into_pg_type(inferred).map_err(SqlError::from),
                 (None, None) => Ok(Type::TEXT),
             }
         });
@@ -227,13 +227,15 @@ pub(crate) fn formats(codes: &[i16]) -> Result<Formats, SqlError> {
     })
 }
 
-pub(crate) fn of_pgwire(error: &PgWireError) -> SqlError {
-    match error {
-        PgWireError::UserError(info) => SqlError::new(known_code(&info.code), info.message.clone()),
-        PgWireError::FailedToParseParameter(cause) => {
-            SqlError::new("22P02", format!("a parameter does not fit its type: {cause}"))
+impl From<PgWireError> for SqlError {
+    fn from(error: PgWireError) -> Self {
+        match error {
+            PgWireError::UserError(info) => Self::new(known_code(&info.code), info.message),
+            PgWireError::FailedToParseParameter(cause) => {
+                Self::new("22P02", format!("a parameter does not fit its type: {cause}"))
+            }
+            other => Self::new("22P03", other.to_string()),
         }
-        other => SqlError::new("22P03", other.to_string()),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use datafusion::execution::memory_pool::MemoryPool;
+use pipeline_exec::lock;
 use windlass_datafusion::Class;
 use windlass_datafusion::pools::{AsyncJob, JobUse};
 
@@ -62,7 +63,7 @@ impl Queries {
         text: &str,
         class: Class,
     ) -> OpenQuery {
-        let mut table = self.lock();
+        let mut table = lock(&self.table);
         table.begun += 1;
         let query = Arc::new(Query {
             number: table.begun,
@@ -85,11 +86,7 @@ impl Queries {
 
     /// The open statements, in the order in which they came.
     pub(crate) fn open(&self) -> Vec<Arc<Query>> {
-        self.lock().open.values().cloned().collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table).open.values().cloned().collect()
     }
 }
 
@@ -156,7 +153,7 @@ impl OpenQuery {
 impl Drop for OpenQuery {
     fn drop(&mut self) {
         self.report();
-        let removed = self.all.lock().open.remove(&self.query.number);
+        let removed = lock(&self.all.table).open.remove(&self.query.number);
         // May be the last handle of a job, whose futures are dropped outside of the lock.
         drop(removed);
     }

@@ -9,29 +9,27 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
 
 use arrow_pg::datatypes::arrow_schema_to_pg_fields;
 use arrow_pg::row_encoder::RowEncoder;
 use bytes::{BufMut, Bytes, BytesMut};
-use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
-use datafusion::error::DataFusionError;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionContext;
 use futures_util::{FutureExt, StreamExt};
 use pgwire::api::portal::Format as Formats;
 use pgwire::api::results::{FieldFormat, FieldInfo};
-use pgwire::error::PgWireError;
 use pgwire::types::format::FormatOptions;
+use pipeline_exec::panic_text;
 use tokio::sync::mpsc;
+use windlass_datafusion::Windlass;
 use windlass_datafusion::pools::{AsyncJob, AsyncTask, JobOptions, TaskError};
-use windlass_datafusion::{Windlass, WindlassOptions};
 
 use crate::admission::Admitted;
 use crate::memory;
 use crate::plan::{self, Planned};
-use crate::queries::{OpenQuery, Query};
+use crate::queries::OpenQuery;
 use crate::wire::{Column, Format, SqlError};
 
 /// Number of rows in a chunk.
@@ -48,8 +46,6 @@ pub(crate) struct Order {
     pub(crate) planned: Planned,
     pub(crate) formats: Formats,
     pub(crate) format_options: Arc<FormatOptions>,
-    /// When the statement ends with an error, whatever it does then.
-    pub(crate) deadline: Option<Instant>,
     pub(crate) memory: memory::StatementMemory,
 }
 
@@ -90,10 +86,10 @@ impl Rows {
         context: &SessionContext,
         open: OpenQuery,
         admitted: Admitted,
+        options: JobOptions,
         order: Order,
     ) -> Self {
         let (sender, pieces) = mpsc::channel(CHUNKS);
-        let options = job_options(context, open.query(), order.deadline);
         let query = Arc::clone(open.query());
         let context = context.clone();
         let outcome = windlass.spawn(options, async move {
@@ -167,51 +163,30 @@ impl Rows {
         let Some(outcome) = &mut self.outcome else {
             return Ok(());
         };
-        let ended = AssertUnwindSafe(outcome).catch_unwind().await;
+        let ended = ended(outcome).await;
         self.outcome = None;
-        let ended = match ended {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(TaskError::DeadlineExceeded)) => Err(SqlError::timed_out()),
-            Ok(Err(TaskError::Cancelled)) => Err(SqlError::cancelled_by_user()),
-            Ok(Err(_closed)) => Err(SqlError::shutting_down()),
-            Err(panic) => Err(internal(&panic_text(panic.as_ref()))),
-        };
         let outcome = ended.as_ref().copied().map_err(|error| error.code);
         self.open.ended(outcome);
         ended
     }
 }
 
-/// What a panic says.
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.map_or_else(|| "a panic".to_owned(), |text| format!("a panic: {text}"))
+/// Waits for the end of a job's first task, and says how it ended. May be dropped at any time.
+async fn ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Result<T, SqlError> {
+    match AssertUnwindSafe(task).catch_unwind().await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(TaskError::DeadlineExceeded)) => Err(SqlError::timed_out()),
+        Ok(Err(TaskError::Cancelled)) => Err(SqlError::cancelled_by_user()),
+        Ok(Err(_closed)) => Err(SqlError::shutting_down()),
+        Err(panic) => {
+            let text = panic_text(panic.as_ref()).map(|text| format!(": {text}"));
+            Err(internal(&format!("a panic{}", text.unwrap_or_default())))
+        }
+    }
 }
 
 fn internal(what: &str) -> SqlError {
     SqlError::new("XX000", format!("internal error: {what}"))
-}
-
-/// The options of a statement's job: those that the session has set.
-pub(crate) fn job_options(context: &SessionContext, query: &Query, deadline: Option<Instant>) -> JobOptions {
-    let config = context.copied_config();
-    let windlass = config
-        .options()
-        .extensions
-        .get::<WindlassOptions>()
-        .cloned()
-        .unwrap_or_default();
-    let mut options = JobOptions::new()
-        .name(format!("statement {} of {}", query.number, query.user))
-        .class(windlass.class);
-    if let Some(workers) = windlass.max_workers {
-        options = options.max_workers(workers.max(1));
-    }
-    if let Some(deadline) = deadline {
-        options = options.deadline(deadline.saturating_duration_since(Instant::now()));
-    }
-    options
 }
 
 async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>) -> Result<(), SqlError> {
@@ -220,7 +195,6 @@ async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>
         formats,
         format_options,
         memory,
-        ..
     } = order;
     let logical = planned.plan(context).await?;
     let fields = fields(logical.schema().as_arrow(), &formats, Some(format_options))?;
@@ -229,14 +203,17 @@ async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>
         return Ok(());
     }
     let state = context.state();
-    let physical: Arc<dyn ExecutionPlan> = state.create_physical_plan(&logical).await?;
-    let task =
-        datafusion::execution::TaskContext::from(&state).with_runtime(memory.runtime(state.runtime_env()));
+    let physical = state.create_physical_plan(&logical).await?;
+    let task = TaskContext::from(&state).with_runtime(memory.runtime(state.runtime_env()));
     let mut batches = execute_stream(physical, Arc::new(task))?;
     let fields = Arc::new(fields);
     while let Some(batch) = batches.next().await {
-        let mut rows = Written::new(batch?, Arc::clone(&fields))?;
-        while let Some(chunk) = rows.next_chunk()? {
+        let batch = batch?;
+        if batch.num_columns() != fields.len() {
+            return Err(internal("a batch has other columns than its plan"));
+        }
+        let mut rows = RowEncoder::new(batch, Arc::clone(&fields));
+        while let Some(chunk) = next_chunk(&mut rows)? {
             // The connection has no further use for them.
             if pieces.send(Piece::Rows(chunk)).await.is_err() {
                 return Ok(());
@@ -251,7 +228,7 @@ pub(crate) fn fields(
     formats: &Formats,
     options: Option<Arc<FormatOptions>>,
 ) -> Result<Vec<FieldInfo>, SqlError> {
-    arrow_schema_to_pg_fields(schema, formats, options).map_err(|error| plan::of_pgwire(&error))
+    Ok(arrow_schema_to_pg_fields(schema, formats, options)?)
 }
 
 pub(crate) fn columns(fields: &[FieldInfo]) -> Result<Vec<Column>, SqlError> {
@@ -271,44 +248,29 @@ pub(crate) fn columns(fields: &[FieldInfo]) -> Result<Vec<Column>, SqlError> {
     Ok(fields.iter().map(column).collect())
 }
 
-/// A batch on its way into messages.
-struct Written {
-    rows: RowEncoder,
-}
-
-impl Written {
-    fn new(batch: RecordBatch, fields: Arc<Vec<FieldInfo>>) -> Result<Self, SqlError> {
-        if batch.num_columns() != fields.len() {
-            return Err(internal("a batch has other columns than its plan"));
-        }
-        Ok(Self {
-            rows: RowEncoder::new(batch, fields),
-        })
-    }
-
-    fn next_chunk(&mut self) -> Result<Option<Chunk>, SqlError> {
-        let mut bytes = BytesMut::new();
-        let mut ends = Vec::new();
-        while ends.len() < CHUNK_ROWS && bytes.len() < CHUNK_BYTES {
-            let Some(row) = self.rows.next_row() else {
-                break;
-            };
-            let row = row.map_err(|error| plan::of_pgwire(&error))?;
-            let length = u32::try_from(row.data.len() + 6);
-            let length = length.map_err(|_| SqlError::new("54000", "a row has more than 4 GiB"))?;
-            bytes.put_u8(b'D');
-            bytes.put_u32(length);
-            bytes.put_i16(row.field_count);
-            bytes.put_slice(&row.data);
-            ends.push(bytes.len());
-        }
-        let chunk = Chunk {
-            bytes: bytes.freeze(),
-            ends,
-            ..Chunk::default()
+/// The next rows as messages; `None` after the last.
+fn next_chunk(rows: &mut RowEncoder) -> Result<Option<Chunk>, SqlError> {
+    let mut bytes = BytesMut::new();
+    let mut ends = Vec::new();
+    while ends.len() < CHUNK_ROWS && bytes.len() < CHUNK_BYTES {
+        let Some(row) = rows.next_row() else {
+            break;
         };
-        Ok((!chunk.is_empty()).then_some(chunk))
+        let row = row?;
+        let length = u32::try_from(row.data.len() + 6);
+        let length = length.map_err(|_| SqlError::new("54000", "a row has more than 4 GiB"))?;
+        bytes.put_u8(b'D');
+        bytes.put_u32(length);
+        bytes.put_i16(row.field_count);
+        bytes.put_slice(&row.data);
+        ends.push(bytes.len());
     }
+    let chunk = Chunk {
+        bytes: bytes.freeze(),
+        ends,
+        ..Chunk::default()
+    };
+    Ok((!chunk.is_empty()).then_some(chunk))
 }
 
 impl Chunk {
@@ -331,12 +293,6 @@ impl Chunk {
     }
 }
 
-impl From<PgWireError> for SqlError {
-    fn from(error: PgWireError) -> Self {
-        plan::of_pgwire(&error)
-    }
-}
-
 /// Runs `work` as a job of its own, such as the planning that a client asks about.
 ///
 /// # Errors
@@ -347,22 +303,7 @@ pub(crate) async fn in_job<T: Send + 'static>(
     options: JobOptions,
     work: impl Future<Output = Result<T, SqlError>> + Send + 'static,
 ) -> Result<T, SqlError> {
-    match AssertUnwindSafe(windlass.spawn(options, work))
-        .catch_unwind()
-        .await
-    {
-        Ok(Ok(done)) => done,
-        Ok(Err(TaskError::DeadlineExceeded)) => Err(SqlError::timed_out()),
-        Ok(Err(TaskError::Cancelled)) => Err(SqlError::cancelled_by_user()),
-        Ok(Err(_closed)) => Err(SqlError::shutting_down()),
-        Err(panic) => Err(internal(&panic_text(panic.as_ref()))),
-    }
-}
-
-impl From<SqlError> for DataFusionError {
-    fn from(error: SqlError) -> Self {
-        Self::External(Box::new(error))
-    }
+    ended(&mut windlass.spawn(options, work)).await
 }
 
 #[cfg(test)]

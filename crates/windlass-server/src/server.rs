@@ -11,7 +11,6 @@ use std::time::Duration;
 use anyhow::Context;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
-use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use tokio::net::{TcpListener, TcpStream};
@@ -36,7 +35,7 @@ use crate::wire::{Backend, SqlError};
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Time after which an error of the listener, such as too many open files, is tried again.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// Operators that are named when memory is short.
 const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
@@ -141,15 +140,7 @@ impl Server {
         ));
         let runtime = runtime(&config, Arc::clone(&memory))?;
         let queries = Arc::<Queries>::default();
-        let files = ObjectStoreUrl::local_filesystem();
-        runtime.register_object_store(files.as_ref(), config.tables.store());
-        let engine = Engine::new(
-            &windlass,
-            runtime,
-            config.partitions,
-            config.tables.schema(),
-            &queries,
-        )?;
+        let engine = Engine::new(&windlass, runtime, config.partitions, &config.tables, &queries)?;
         let listener = TcpListener::bind(config.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
         let shared = Shared {

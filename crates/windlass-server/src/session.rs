@@ -6,12 +6,16 @@ use std::time::Instant;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::prelude::SessionContext;
+use datafusion::sql::sqlparser::ast::Statement;
 use pgwire::api::portal::Format as Formats;
 use postgres_types::Type;
 use tokio_util::sync::CancellationToken;
 use windlass_datafusion::WindlassOptions;
+use windlass_datafusion::pools::JobOptions;
 
+use crate::admission::Admitted;
 use crate::connections::Connected;
+use crate::engine::unknown_setting;
 use crate::plan::{self, Parameters, Planned};
 use crate::queries::OpenQuery;
 use crate::rows::{self, Order, Rows};
@@ -63,9 +67,21 @@ pub(crate) enum PortalState {
     Finished,
 }
 
+/// A statement that may run.
+struct Begun {
+    open: OpenQuery,
+    admitted: Admitted,
+    options: JobOptions,
+    /// Bytes that the session allows its statements.
+    memory: Option<usize>,
+}
+
+/// Name and value of a setting that changed.
+type Told = (&'static str, String);
+
 /// What an action gives at once.
 pub(crate) enum Reply {
-    /// Rows that come one after another. With `columns` the client is told of them.
+    /// Rows that come one after another.
     Rows(Box<Rows>),
     /// One row of one column of text.
     Row { name: String, value: String },
@@ -73,8 +89,8 @@ pub(crate) enum Reply {
     Fetch { cursor: String, rows: Option<u64> },
     Done {
         tag: &'static str,
-        /// Settings of which the client is told.
-        changed: Vec<(&'static str, String)>,
+        /// Settings that changed, for the client.
+        changed: Vec<Told>,
         notice: Option<String>,
     },
 }
@@ -103,18 +119,6 @@ impl Session {
         self.connected.end();
     }
 
-    /// When a statement that begins now must end.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        let own = self.windlass_options().deadline;
-        let timeouts = [
-            self.settings.statement_timeout(),
-            own,
-            self.shared.statement_time_max,
-        ];
-        let shortest = timeouts.into_iter().flatten().min();
-        shortest.and_then(|timeout| Instant::now().checked_add(timeout))
-    }
-
     /// Does what `action` asks for, or begins to. `text` is for those who look at what runs.
     pub(crate) async fn begin(
         &mut self,
@@ -122,7 +126,6 @@ impl Session {
         text: &str,
         parameters: Option<Arc<Parameters>>,
         formats: Formats,
-        deadline: Option<Instant>,
     ) -> Result<Reply, SqlError> {
         if self.transaction == TransactionStatus::Failed
             && !matches!(action, Action::Commit | Action::Rollback)
@@ -136,11 +139,12 @@ impl Session {
                     parameters,
                     ..Planned::new(*statement)
                 };
-                let rows = self.run(planned, text, formats, deadline).await?;
+                let rows = self.run(planned, text, formats).await?;
                 Ok(Reply::Rows(Box::new(rows)))
             }
-            Action::Set { name, value } => self.set(&name, &value).await,
-            Action::Reset(name) => self.reset(name.as_deref()).await,
+            Action::Set { name, value } => self.set(&name, &value),
+            Action::Reset(name) => self.reset(name.as_deref()),
+            Action::DiscardCaches => Ok(done("RESET")),
             Action::Show(name) => self.show(&name),
             Action::Begin => {
                 let notice = (self.transaction == TransactionStatus::Open)
@@ -149,7 +153,7 @@ impl Session {
                 Ok(done_with("BEGIN", notice))
             }
             Action::Commit | Action::Rollback => Ok(self.end_transaction(matches!(action, Action::Commit))),
-            Action::Declare { cursor, query } => self.declare(cursor, *query, text, deadline).await,
+            Action::Declare { cursor, query } => self.declare(cursor, *query, text).await,
             Action::Fetch { cursor, rows } => Ok(Reply::Fetch { cursor, rows }),
             Action::CloseCursor(Some(name)) => match self.portals.remove(&name) {
                 Some(_) => Ok(done("CLOSE CURSOR")),
@@ -175,12 +179,8 @@ impl Session {
                 self.statements.clear();
                 self.portals.clear();
                 self.context = self.shared.engine.session(&self.user);
-                let changed = reported(self.settings.reset_to_default(None)?);
-                Ok(Reply::Done {
-                    tag: "DISCARD ALL",
-                    changed,
-                    notice: None,
-                })
+                let changed = reported(self.settings.reset_all());
+                Ok(done_telling("DISCARD ALL", changed))
             }
         }
     }
@@ -321,30 +321,26 @@ impl Session {
     }
 
     /// Begins a statement that gives rows.
-    async fn run(
-        &self,
-        planned: Planned,
-        text: &str,
-        formats: Formats,
-        deadline: Option<Instant>,
-    ) -> Result<Rows, SqlError> {
-        let open = self.open_query(text);
-        let admitted = within(deadline, self.shared.admission.enter(&self.user)).await??;
+    async fn run(&self, planned: Planned, text: &str, formats: Formats) -> Result<Rows, SqlError> {
+        let Begun {
+            open,
+            admitted,
+            options,
+            memory,
+        } = self.begin_query(text).await?;
         let order = Order {
             planned,
             formats,
             format_options: self.settings.format_options(),
-            deadline,
-            memory: self
-                .shared
-                .memory
-                .statement(&self.user, self.windlass_options().memory),
+            memory: self.shared.memory.statement(&self.user, memory),
         };
+        let windlass = &self.shared.windlass;
         Ok(Rows::begin(
-            &self.shared.windlass,
+            windlass,
             &self.context,
             open,
             admitted,
+            options,
             order,
         ))
     }
@@ -355,52 +351,69 @@ impl Session {
         text: &str,
         named: Vec<Option<Type>>,
     ) -> Result<plan::Described, SqlError> {
-        let deadline = self.deadline();
-        let mut open = self.open_query(text);
-        let _admitted = within(deadline, self.shared.admission.enter(&self.user)).await??;
-        let options = rows::job_options(&self.context, open.query(), deadline);
+        let mut begun = self.begin_query(text).await?;
         let context = self.context.clone();
         let work = async move { planned.describe(&context, &named).await };
-        let described = rows::in_job(&self.shared.windlass, options, work).await;
-        open.ended(described.as_ref().map(|_| ()).map_err(|error| error.code));
+        let described = rows::in_job(&self.shared.windlass, begun.options, work).await;
+        begun
+            .open
+            .ended(described.as_ref().map(|_| ()).map_err(|error| error.code));
         described
     }
 
-    fn open_query(&self, text: &str) -> OpenQuery {
-        let class = self.windlass_options().class;
+    /// Waits until a statement may run, by the session's settings.
+    async fn begin_query(&self, text: &str) -> Result<Begun, SqlError> {
+        let mut settings = self.windlass_options();
+        let timeouts = [
+            self.settings.statement_timeout(),
+            settings.deadline,
+            self.shared.statement_time_max,
+        ];
+        let shortest = timeouts.into_iter().flatten().min();
+        let deadline = shortest.and_then(|timeout| Instant::now().checked_add(timeout));
         let process = self.connected.key().process;
-        self.shared.queries.enter(process, &self.user, text, class)
+        let open = self
+            .shared
+            .queries
+            .enter(process, &self.user, text, settings.class);
+        let admitted = within(deadline, self.shared.admission.enter(&self.user)).await??;
+        settings.deadline = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let query = open.query();
+        let name = format!("statement {} of {}", query.number, query.user);
+        Ok(Begun {
+            options: settings.job(name),
+            memory: settings.memory,
+            open,
+            admitted,
+        })
     }
 
     fn windlass_options(&self) -> WindlassOptions {
         let config = self.context.copied_config();
-        config
-            .options()
-            .extensions
-            .get::<WindlassOptions>()
-            .cloned()
-            .unwrap_or_default()
+        let options = config.options().extensions.get::<WindlassOptions>();
+        options.cloned().unwrap_or_default()
     }
 
-    pub(crate) async fn set(&mut self, name: &str, value: &str) -> Result<Reply, SqlError> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<Reply, SqlError> {
         let changed = match self.settings.set(name, value)? {
-            Change::Reported(name, value) => {
-                if name == "TimeZone" {
-                    self.set_engine("datafusion.execution.time_zone", &value)?;
-                }
-                vec![(name, value)]
-            }
-            Change::Silent => Vec::new(),
             Change::Engine => {
                 self.set_engine(name, value)?;
-                Vec::new()
+                None
             }
+            change => self.applied(change)?,
         };
-        Ok(Reply::Done {
-            tag: "SET",
-            changed,
-            notice: None,
-        })
+        Ok(done_telling("SET", changed))
+    }
+
+    /// Does what a change of a setting means for the engine. Returns what the client is told.
+    fn applied(&self, change: Change) -> Result<Option<Told>, SqlError> {
+        let Change::Reported(name, value) = change else {
+            return Ok(None);
+        };
+        if name == "TimeZone" {
+            self.set_engine("datafusion.execution.time_zone", &value)?;
+        }
+        Ok(Some((name, value)))
     }
 
     fn set_engine(&self, name: &str, value: &str) -> Result<(), SqlError> {
@@ -410,35 +423,21 @@ impl Session {
         Ok(())
     }
 
-    async fn reset(&mut self, name: Option<&str>) -> Result<Reply, SqlError> {
-        let changed = match name {
-            Some("discarded") => Vec::new(),
-            Some(name) => match self.settings.reset_to_default(Some(name))?.pop() {
-                Some(Change::Reported(name, value)) => vec![(name, value)],
-                Some(Change::Engine) => {
-                    let default = self.shared.engine.default_of(name);
-                    let what = || {
-                        SqlError::new(
-                            "42704",
-                            format!("unrecognized configuration parameter \"{name}\""),
-                        )
-                    };
-                    self.set_engine(name, &default.ok_or_else(what)?)?;
-                    Vec::new()
-                }
-                _ => Vec::new(),
-            },
-            None => {
-                let fresh = self.shared.engine.session(&self.user).copied_config();
-                *self.context.state_ref().write().config_mut() = fresh;
-                reported(self.settings.reset_to_default(None)?)
-            }
+    fn reset(&mut self, name: Option<&str>) -> Result<Reply, SqlError> {
+        let Some(name) = name else {
+            let fresh = self.shared.engine.session(&self.user).copied_config();
+            *self.context.state_ref().write().config_mut() = fresh;
+            return Ok(done_telling("RESET", reported(self.settings.reset_all())));
         };
-        Ok(Reply::Done {
-            tag: "RESET",
-            changed,
-            notice: None,
-        })
+        let changed = match self.settings.reset(name) {
+            Change::Engine => {
+                let default = self.shared.engine.default_of(name);
+                self.set_engine(name, &default.ok_or_else(|| unknown_setting(name))?)?;
+                None
+            }
+            change => self.applied(change)?,
+        };
+        Ok(done_telling("RESET", changed))
     }
 
     fn show(&self, name: &str) -> Result<Reply, SqlError> {
@@ -452,12 +451,7 @@ impl Session {
             let entry = entries.into_iter().find(|entry| entry.key == name)?;
             Some((entry.key, entry.value.unwrap_or_default()))
         });
-        let (name, value) = found.ok_or_else(|| {
-            SqlError::new(
-                "42704",
-                format!("unrecognized configuration parameter \"{name}\""),
-            )
-        })?;
+        let (name, value) = found.ok_or_else(|| unknown_setting(name))?;
         Ok(Reply::Row { name, value })
     }
 
@@ -475,20 +469,12 @@ impl Session {
         done_with(tag, notice)
     }
 
-    async fn declare(
-        &mut self,
-        cursor: String,
-        query: datafusion::sql::sqlparser::ast::Statement,
-        text: &str,
-        deadline: Option<Instant>,
-    ) -> Result<Reply, SqlError> {
+    async fn declare(&mut self, cursor: String, query: Statement, text: &str) -> Result<Reply, SqlError> {
         if self.transaction == TransactionStatus::Idle {
             let what = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new("25P01", what));
         }
-        let rows = self
-            .run(Planned::new(query), text, Formats::UnifiedText, deadline)
-            .await?;
+        let rows = self.run(Planned::new(query), text, Formats::UnifiedText).await?;
         let prepared = Prepared {
             text: text.to_owned(),
             action: None,
@@ -549,7 +535,7 @@ fn one_text(name: &str) -> Arc<Schema> {
     Arc::new(Schema::new(vec![Field::new(name, DataType::Utf8, false)]))
 }
 
-fn reported(changes: Vec<Change>) -> Vec<(&'static str, String)> {
+fn reported(changes: Vec<Change>) -> Vec<Told> {
     let reported = changes.into_iter().filter_map(|change| match change {
         Change::Reported(name, value) => Some((name, value)),
         Change::Silent | Change::Engine => None,
@@ -559,6 +545,14 @@ fn reported(changes: Vec<Change>) -> Vec<(&'static str, String)> {
 
 fn done(tag: &'static str) -> Reply {
     done_with(tag, None)
+}
+
+fn done_telling(tag: &'static str, changed: impl IntoIterator<Item = Told>) -> Reply {
+    Reply::Done {
+        tag,
+        changed: changed.into_iter().collect(),
+        notice: None,
+    }
 }
 
 fn done_with(tag: &'static str, notice: Option<String>) -> Reply {

@@ -145,7 +145,7 @@ impl Settings {
             return Ok(Change::Engine);
         };
         if value.eq_ignore_ascii_case("default") && setting.is_settable {
-            return Ok(self.reset(setting));
+            return Ok(self.reset_known(setting));
         }
         if !setting.is_settable {
             let what = format!("parameter \"{name}\" cannot be changed");
@@ -186,26 +186,20 @@ impl Settings {
         Ok(self.change(setting))
     }
 
-    /// Sets `name`, or all settings, to the default.
-    pub(crate) fn reset_to_default(&mut self, name: Option<&str>) -> Result<Vec<Change>, SqlError> {
-        match name {
-            None => {
-                let changed = std::mem::take(&mut self.set);
-                self.statement_timeout = None;
-                Ok(changed
-                    .keys()
-                    .filter_map(|name| find(name))
-                    .map(|setting| self.change(setting))
-                    .collect())
-            }
-            Some(name) => match find(name) {
-                Some(setting) => Ok(vec![self.reset(setting)]),
-                None => Ok(vec![Change::Engine]),
-            },
-        }
+    /// Sets `name` to its default.
+    pub(crate) fn reset(&mut self, name: &str) -> Change {
+        find(name).map_or(Change::Engine, |setting| self.reset_known(setting))
     }
 
-    fn reset(&mut self, setting: &'static Known) -> Change {
+    /// Sets all settings to their defaults.
+    pub(crate) fn reset_all(&mut self) -> Vec<Change> {
+        let changed = std::mem::take(&mut self.set);
+        self.statement_timeout = None;
+        let settings = changed.keys().filter_map(|name| find(name));
+        settings.map(|setting| self.change(setting)).collect()
+    }
+
+    fn reset_known(&mut self, setting: &'static Known) -> Change {
         self.set.remove(setting.name);
         if setting.name == "statement_timeout" {
             self.statement_timeout = None;
@@ -354,7 +348,7 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("application_name", "psql").unwrap();
         settings.set("statement_timeout", "1s").unwrap();
-        let changes = settings.reset_to_default(None).unwrap();
+        let changes = settings.reset_all();
         assert!(changes.contains(&Change::Reported("application_name", String::new())));
         assert_eq!(settings.statement_timeout(), None);
     }

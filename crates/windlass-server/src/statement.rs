@@ -38,6 +38,8 @@ pub(crate) enum Action {
     CloseCursor(Option<String>),
     /// Forgets one prepared statement, or all.
     Deallocate(Option<String>),
+    /// Forgets plans, sequences or temporary tables, of which there are none.
+    DiscardCaches,
     /// Forgets everything that the session has set.
     DiscardAll,
 }
@@ -109,9 +111,7 @@ pub(crate) fn action(statement: Statement) -> Result<Action, SqlError> {
         }
         Statement::Discard { object_type } => match object_type {
             DiscardObject::ALL => Action::DiscardAll,
-            DiscardObject::PLANS | DiscardObject::SEQUENCES | DiscardObject::TEMP => {
-                Action::Reset(Some("discarded".to_owned()))
-            }
+            DiscardObject::PLANS | DiscardObject::SEQUENCES | DiscardObject::TEMP => Action::DiscardCaches,
         },
         other => return Err(writes(&other)),
     };

@@ -31,7 +31,6 @@ mod current;
 mod error;
 mod files_table;
 mod listing;
-mod memory;
 mod partitions;
 mod public;
 mod root;
@@ -250,11 +249,6 @@ impl Tables {
         let runtime = session.runtime_env();
         runtime.register_object_store(url.as_ref(), self.store());
         Ok(())
-    }
-
-    /// The schema `public`.
-    pub fn schema(&self) -> Arc<dyn SchemaProvider> {
-        Arc::clone(&self.schema)
     }
 
     /// The store that is registered for `file://`.

@@ -46,7 +46,8 @@ pub struct WindlassOptions {
 }
 
 impl WindlassOptions {
-    pub(super) fn job(&self, name: String) -> JobOptions {
+    /// The options of a job called `name` with these settings.
+    pub fn job(&self, name: String) -> JobOptions {
         let mut job = JobOptions::new().name(name).class(self.class);
         if let Some(deadline) = self.deadline {
             job = job.deadline(deadline);

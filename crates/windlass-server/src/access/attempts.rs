@@ -20,7 +20,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::lock::lock;
+use pipeline_exec::lock;
 
 /// Failures that an address may have at once.
 const TOKENS: u32 = 10;

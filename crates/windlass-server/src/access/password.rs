@@ -3,7 +3,7 @@
 //! The file is replaced as a whole: a new file in the same folder, flushed, renamed over the old
 //! one. So a server that reads it sees the old users or the new ones, and a crash leaves one of the
 //! two. Comments and other users' lines stay as they are. Only the owner can read the new file, and
-//! the owner is the old file's: root may edit the file of a server that runs as somebody else.
+//! the owner is the old file's: root may edit the file of a server that runs as another user.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -21,7 +21,7 @@ const PASSWORD_BYTES_MAX: usize = 1024;
 
 /// Where a password comes from.
 pub enum Source<'a> {
-    /// Somebody who types it, twice: a function that shows a prompt and returns a line.
+    /// A person who types it, twice: a function that shows a prompt and returns a line.
     Asked(&'a mut dyn FnMut(&str) -> io::Result<Vec<u8>>),
     /// The first line of a stream.
     FirstLine(&'a mut dyn BufRead),

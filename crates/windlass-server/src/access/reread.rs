@@ -1,12 +1,13 @@
-//! A value that was read from files, and is read again when one of them changed. Whoever uses it
-//! looks: there is no timer and no watcher. If the new content is bad, the last good value stays.
+//! A value that was read from files, and is read again when one of them changed: at each look,
+//! since there is no timer and no watcher. If the new content is bad, the last good value stays.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use pipeline_exec::lock;
+
 use super::file::Stamp;
-use super::lock::lock;
 
 /// What is in the files now, as far as it is good.
 #[derive(Debug)]

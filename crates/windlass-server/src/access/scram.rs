@@ -14,9 +14,10 @@
 //! - **A stranger learns nothing about names.** An unknown user gets a salt that follows from the
 //!   name and a secret of the process, and fails as a wrong password does, after the same
 //!   arithmetic.
-//! - **Nobody sits in between.** Over TLS both mechanisms are offered. PLUS binds the proof to the
-//!   certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could bind,
-//!   but did not see PLUS offered, says so by `y`, and is refused: somebody took the offer out.
+//! - **No party sits in between.** Over TLS both mechanisms are offered. PLUS binds the proof to
+//!   the certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could
+//!   bind, but did not see PLUS offered, says so by `y`, and is refused: a party in between took
+//!   the offer out.
 //!
 //! Comparisons of secrets take the same time whatever they find.
 
@@ -52,9 +53,10 @@ const END_POINT: &str = "p=tls-server-end-point";
 pub enum Denied {
     /// The proof is not the password's, or there is no such user.
     WrongPassword,
-    /// The proof is bound to another certificate: somebody may sit in between.
+    /// The proof is bound to another certificate: a party may sit in between.
     WrongBinding,
-    /// The client could bind and was told that the server cannot: somebody changed the offer.
+    /// The client could bind and was told that the server cannot: a party in between changed the
+    /// offer.
     Downgrade,
     /// A message that breaks the protocol; what is wrong with it.
     Malformed(&'static str),
@@ -366,7 +368,7 @@ fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
     Ok(Verifier::of_parts(shape.iterations, salt, stored_key, server_key))
 }
 
-/// Compares by tags under a key that nobody outside knows, so the time says nothing about where the
+/// Compares by tags under a key that no client knows, so the time says nothing about where the
 /// two differ. (ring's own comparison of slices is deprecated.)
 fn is_equal(one: &Key, other: &Key) -> Result<bool, Denied> {
     let secret = secret()?;

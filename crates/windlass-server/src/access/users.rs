@@ -94,7 +94,7 @@ impl Users {
         self.verifiers.len()
     }
 
-    /// Returns whether nobody can log in.
+    /// Returns whether the file has no user.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.verifiers.is_empty()

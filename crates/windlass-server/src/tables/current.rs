@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::error::{DataFusionError, Result};
+use pipeline_exec::lock;
 
 use super::blocking::blocking;
 use super::error::TablesError;
@@ -150,9 +151,4 @@ impl fmt::Debug for CurrentTables {
             .field("places", &self.places)
             .finish_non_exhaustive()
     }
-}
-
-/// What is behind these locks is replaced as a whole, so a panic leaves it as it was.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@
 //! often it names the table.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -32,6 +32,7 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::scalar::ScalarValue;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use object_store::ObjectStore;
+use pipeline_exec::lock;
 
 use super::current::{Current, CurrentTables, current};
 use super::error::TablesError;
@@ -77,7 +78,7 @@ impl FilesTable {
     }
 
     fn held(&self, newer: Option<Current>) -> Current {
-        let mut held = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.current);
         if let Some(newer) = newer {
             *held = newer;
         }

@@ -5,12 +5,12 @@
 //! opened, so a link that is put in between finds nothing to race with. A name is never `.`, `..`
 //! or empty, and holds no `/`.
 //!
-//! The root itself is opened by the path that was named, links included: whoever starts the server
-//! may name a link, and may let it lead elsewhere later. Folders above it are resolved once, at the
-//! start.
+//! The root itself is opened by the path that was named, links included: the operator who starts
+//! the server may name a link, and may let it lead elsewhere later. Folders above it are resolved
+//! once, at the start.
 //!
 //! Files are opened without blocking and are read only if the open file is a regular one: a FIFO
-//! that nobody writes to would otherwise hold its reader for ever.
+//! that no process writes to would otherwise hold its reader for ever.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

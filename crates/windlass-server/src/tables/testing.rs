@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use super::{CATALOG, SCHEMA, Source, Tables};
 
-/// A folder with tables, and one beside it with files that are nobody's business.
+/// A folder with tables, and one beside it with files that no table may show.
 #[derive(Debug)]
 pub(crate) struct Folders {
     folder: TempDir,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use datafusion::arrow::array::{RecordBatch, RecordBatchReader};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::catalog::MemTable;
+use pipeline_exec::lock;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
     RegionGenerator, SupplierGenerator,
@@ -21,7 +22,7 @@ use tpchgen_arrow::{
 };
 
 use super::error::TablesError;
-use super::memory;
+use crate::machine_memory;
 
 /// The scales that are generated.
 const SCALES: std::ops::RangeInclusive<f64> = 0.001..=100.0;
@@ -63,7 +64,7 @@ pub(crate) fn generate(
     scale: f64,
     partitions: NonZeroUsize,
 ) -> Result<HashMap<String, Arc<MemTable>>, TablesError> {
-    check(scale, memory::available())?;
+    check(scale, machine_memory::available())?;
     let parts: Vec<Part> = TABLES
         .into_iter()
         .flat_map(|(table, rows)| Part::all(table, rows, scale, partitions))
@@ -154,7 +155,7 @@ fn generate_parts(parts: &[Part], threads: NonZeroUsize) -> Result<Partitions, T
     let left = Mutex::new(parts.iter().enumerate());
     let work = |batches: SyncSender<(usize, Result<RecordBatch, ArrowError>)>| {
         loop {
-            let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let next = lock(&left).next();
             let Some((index, part)) = next else {
                 return;
             };

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tokio_postgres::NoTls;
+use tokio::task::JoinHandle;
+use tokio_postgres::{CancelToken, Client, NoTls};
 
 use super::served::{ENDLESS, Served, block_on, error_of};
 
@@ -10,6 +11,26 @@ use super::served::{ENDLESS, Served, block_on, error_of};
 pub(crate) async fn until_running(server: &Served, number: usize) {
     while server.watch.load().running != number {
         tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// A statement that runs until it is cancelled.
+pub(crate) struct Endless {
+    token: CancelToken,
+    running: JoinHandle<bool>,
+}
+
+impl Endless {
+    pub(crate) async fn begin(server: &Served, client: Client) -> Self {
+        let token = client.cancel_token();
+        let running = tokio::spawn(async move { client.simple_query(ENDLESS).await.is_err() });
+        until_running(server, 1).await;
+        Self { token, running }
+    }
+
+    pub(crate) async fn cancel(self) {
+        self.token.cancel_query(NoTls).await.unwrap();
+        assert!(self.running.await.unwrap());
     }
 }
 

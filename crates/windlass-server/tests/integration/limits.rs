@@ -4,58 +4,55 @@ use std::num::NonZeroUsize;
 
 use windlass_server::StatementLimits;
 
-use super::cancelling::until_running;
-use super::served::{ENDLESS, Served, block_on, error_of};
+use super::cancelling::Endless;
+use super::served::{Served, block_on, error_of};
 
 fn some(number: usize) -> NonZeroUsize {
     NonZeroUsize::new(number).unwrap()
 }
 
-#[test]
-fn a_statement_too_many_is_an_error_that_says_so() {
-    let server = Served::with(|config| {
+/// A server that runs one statement at a time, while `waiting` may wait.
+fn with_one_place(waiting: usize) -> Served {
+    Served::with(move |config| {
         config.statements = StatementLimits {
             running: some(1),
-            waiting: 0,
+            waiting,
             per_user: some(10),
         };
-    });
+    })
+}
+
+/// More groups than 1 MiB holds.
+const GROUPS: &str =
+    "select count(*) from (select value % 400000 as k, count(*) from generate_series(1, 800000) group by 1)";
+
+#[test]
+fn a_statement_too_many_is_an_error_that_says_so() {
+    let server = with_one_place(0);
     block_on(async {
         let (first, second) = (server.connect().await, server.connect().await);
-        let token = first.cancel_token();
-        let running = tokio::spawn(async move { first.simple_query(ENDLESS).await.is_err() });
-        until_running(&server, 1).await;
+        let endless = Endless::begin(&server, first).await;
         let (code, text) = error_of(&second.simple_query("select 1").await.unwrap_err());
         assert_eq!(
             (code.as_str(), text.as_str()),
             ("53300", "the server is full: 1 statements run and 0 wait")
         );
-        token.cancel_query(tokio_postgres::NoTls).await.unwrap();
-        assert!(running.await.unwrap());
+        endless.cancel().await;
         second.simple_query("select 1").await.unwrap();
     });
 }
 
 #[test]
 fn a_statement_that_waits_runs_when_there_is_room() {
-    let server = Served::with(|config| {
-        config.statements = StatementLimits {
-            running: some(1),
-            waiting: 1,
-            per_user: some(10),
-        };
-    });
+    let server = with_one_place(1);
     block_on(async {
         let (first, second) = (server.connect().await, server.connect().await);
-        let token = first.cancel_token();
-        let running = tokio::spawn(async move { first.simple_query(ENDLESS).await.is_err() });
-        until_running(&server, 1).await;
+        let endless = Endless::begin(&server, first).await;
         let waits = tokio::spawn(async move { second.simple_query("select 1").await.is_ok() });
         while server.watch.load().waiting != 1 {
             tokio::task::yield_now().await;
         }
-        token.cancel_query(tokio_postgres::NoTls).await.unwrap();
-        assert!(running.await.unwrap());
+        endless.cancel().await;
         assert!(waits.await.unwrap());
     });
 }
@@ -72,16 +69,12 @@ fn a_user_at_its_limits_does_not_stop_another() {
             server.connect_as("alice").await,
             server.connect_as("bob").await,
         );
-        let token = alice.cancel_token();
-        let running = tokio::spawn(async move { alice.simple_query(ENDLESS).await.is_err() });
-        until_running(&server, 1).await;
+        let endless = Endless::begin(&server, alice).await;
         let (code, text) = error_of(&again.simple_query("select 1").await.unwrap_err());
         assert_eq!(code, "53300", "{text}");
         bob.simple_query("select 1").await.unwrap();
-        token.cancel_query(tokio_postgres::NoTls).await.unwrap();
-        assert!(running.await.unwrap());
-        let groups = "select count(*) from (select value % 400000 as k, count(*) from generate_series(1, 800000) group by 1)";
-        let (code, text) = error_of(&again.simple_query(groups).await.unwrap_err());
+        endless.cancel().await;
+        let (code, text) = error_of(&again.simple_query(GROUPS).await.unwrap_err());
         assert_eq!(code, "53200", "{text}");
         // The other tasks of the statement end soon after it.
         while server.watch.load().memory_bytes > 0 {
@@ -96,13 +89,12 @@ fn a_session_may_bound_its_statements_memory() {
     block_on(async {
         let client = server.connect().await;
         client.simple_query("set windlass.memory = '1MiB'").await.unwrap();
-        let groups = "select count(*) from (select value % 400000 as k, count(*) from generate_series(1, 800000) group by 1)";
         assert_eq!(
-            error_of(&client.simple_query(groups).await.unwrap_err()).0,
+            error_of(&client.simple_query(GROUPS).await.unwrap_err()).0,
             "53200"
         );
         client.simple_query("set windlass.memory = 'none'").await.unwrap();
-        client.simple_query(groups).await.unwrap();
+        client.simple_query(GROUPS).await.unwrap();
     });
 }
 

@@ -117,6 +117,23 @@ fn settings_are_a_sessions_own() {
 }
 
 #[test]
+fn a_time_zone_is_the_engines_as_well_until_it_is_reset() {
+    let server = Served::start();
+    block_on(async {
+        let client = server.connect().await;
+        let zone = async || {
+            rows(&client, "show datafusion.execution.time_zone")
+                .await
+                .concat()
+        };
+        client.simple_query("set time zone '+02:00'").await.unwrap();
+        assert_eq!(zone().await, texts(&["+02:00"]));
+        client.simple_query("reset timezone").await.unwrap();
+        assert_eq!(zone().await, texts(&["UTC"]));
+    });
+}
+
+#[test]
 fn a_failed_transaction_takes_no_statement_before_its_end() {
     let server = Served::start();
     block_on(async {

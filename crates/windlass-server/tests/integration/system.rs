@@ -1,19 +1,15 @@
 //! What the server tells about itself.
 
-use super::cancelling::until_running;
-use super::served::{ENDLESS, Served, block_on};
+use super::cancelling::Endless;
+use super::served::{Served, block_on};
 
 #[test]
 fn queries_shows_who_runs_what_and_texts_of_its_own_user_alone() {
     let server = Served::start();
     block_on(async {
         let (alice, bob) = (server.connect_as("alice").await, server.connect_as("bob").await);
-        let token = alice.cancel_token();
-        let running = tokio::spawn(async move {
-            alice.simple_query("set windlass.class = 'batch'").await.unwrap();
-            alice.simple_query(ENDLESS).await.is_err()
-        });
-        until_running(&server, 1).await;
+        alice.simple_query("set windlass.class = 'batch'").await.unwrap();
+        let endless = Endless::begin(&server, alice).await;
         let sql = "select user_name, state, class, query, cpu_ms >= 0 and since_ms >= 0 from windlass.queries order by user_name";
         let rows = bob.query(sql, &[]).await.unwrap();
         let found: Vec<(String, String, String, Option<String>, bool)> = rows
@@ -25,8 +21,7 @@ fn queries_shows_who_runs_what_and_texts_of_its_own_user_alone() {
         assert_eq!(found[0], (user, state, class, None, true));
         let [user, state, class] = texts(["bob", "running", "normal"]);
         assert_eq!(found[1], (user, state, class, Some(sql.to_owned()), true));
-        token.cancel_query(tokio_postgres::NoTls).await.unwrap();
-        assert!(running.await.unwrap());
+        endless.cancel().await;
     });
 }
 

@@ -3,8 +3,9 @@
 use std::num::NonZeroUsize;
 
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio_postgres::SimpleQueryMessage;
+use windlass_server::tables::{CATALOG, SCHEMA};
 use windlass_server::{Access, Source, Tables};
 
 use super::served::{Served, block_on};
@@ -57,9 +58,11 @@ fn twenty_two_queries_through_the_wire_equal_those_in_process() {
     let server = Served::over(Access::open_loopback(), std::slice::from_ref(&tpch), |_| {});
     let tables = Tables::new(&[tpch]).unwrap();
     block_on(async {
-        let context = SessionContext::new();
-        let catalog = context.catalog("datafusion").unwrap();
-        catalog.register_schema("public", tables.schema()).unwrap();
+        let config = SessionConfig::new()
+            .with_default_catalog_and_schema(CATALOG, SCHEMA)
+            .with_create_default_catalog_and_schema(false);
+        let context = SessionContext::new_with_config(config);
+        tables.register(&context.state()).unwrap();
         let client = server.connect().await;
         for number in 1..=22 {
             let sql = query(number);

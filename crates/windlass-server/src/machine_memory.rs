@@ -1,14 +1,19 @@
-//! How much memory the process can still take.
+//! How much memory the machine has, and how much the process can still take.
 
 use std::fs;
 use std::path::Path;
+
+/// Number of bytes of the machine; `None` where it cannot be told.
+pub fn machine_memory() -> Option<u64> {
+    of_machine(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
+}
 
 /// Number of bytes that the machine, and the control group of the process, have left; none where it
 /// cannot be told.
 pub(crate) fn available() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()
-        .and_then(|text| of_machine(&text));
+        .and_then(|text| of_machine(&text, "MemAvailable:"));
     let group = fs::read_to_string("/proc/self/cgroup")
         .ok()
         .and_then(|text| of_group(&text, Path::new("/sys/fs/cgroup")));
@@ -18,10 +23,8 @@ pub(crate) fn available() -> Option<u64> {
     }
 }
 
-fn of_machine(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+fn of_machine(meminfo: &str, field: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(field))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib << 10)
 }
@@ -49,8 +52,9 @@ mod tests {
     #[test]
     fn the_machines_memory_is_what_linux_calls_available() {
         let meminfo = "MemTotal:       8000 kB\nMemFree:        100 kB\nMemAvailable:   4000 kB\n";
-        assert_eq!(of_machine(meminfo), Some(4_000 << 10));
-        assert_eq!(of_machine("MemTotal: 1 kB\n"), None);
+        assert_eq!(of_machine(meminfo, "MemAvailable:"), Some(4_000 << 10));
+        assert_eq!(of_machine(meminfo, "MemTotal:"), Some(8_000 << 10));
+        assert_eq!(of_machine("MemTotal: 1 kB\n", "MemAvailable:"), None);
     }
 
     #[test]

@@ -85,13 +85,18 @@ fn write(folder: &Path, manifest: &str, source: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a package with `lock` as its lock file. Returns cargo's lock file.
+/// Runs a package with `lock` as its lock file and the workspace's replacements of packages, which
+/// a user does not have: loom alone needs them, and only its lines in a lock file reach a user.
+/// Returns cargo's lock file.
 fn build_and_run(workspace: &Workspace, folder: &Path, lock: &str, limit: Limit) -> anyhow::Result<Lock> {
     fs::write(folder.join("Cargo.lock"), lock)?;
     let mut command = cargo();
     command
         .args(["run", "--offline", "--quiet", "--manifest-path"])
         .arg(folder.join("Cargo.toml"));
+    for replacement in replacements(workspace)? {
+        command.arg("--config").arg(replacement);
+    }
     command.arg("--target-dir").arg(&workspace.target);
     let status = process::run(&mut command, limit)?;
     ensure!(status.success(), "cargo run: {status}");
@@ -99,6 +104,24 @@ fn build_and_run(workspace: &Workspace, folder: &Path, lock: &str, limit: Limit)
     let tree = Lock::parse(&left);
     tree.check_resolved_by(&Lock::parse(lock))?;
     Ok(tree)
+}
+
+/// The paths in `[patch.crates-io]` of the workspace, as values of cargo's `--config`.
+fn replacements(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+    let manifest = fs::read_to_string(workspace.root.join("Cargo.toml")).context("cannot read Cargo.toml")?;
+    let manifest: toml::Table = manifest.parse()?;
+    let patches = (manifest.get("patch"))
+        .and_then(|patch| patch.get("crates-io")?.as_table())
+        .into_iter()
+        .flatten();
+    patches
+        .map(|(name, patch)| {
+            let path = patch.get("path").and_then(toml::Value::as_str);
+            let path = path.with_context(|| format!("the workspace replaces {name}, not by a path"))?;
+            let path = workspace.root.join(path);
+            Ok(format!("patch.crates-io.{name}.path={path:?}"))
+        })
+        .collect()
 }
 
 impl Report {
@@ -247,6 +270,16 @@ mod tests {
         assert_eq!(table["dependencies"]["arrow"]["version"].as_str(), Some("59"));
         assert!(table.contains_key("workspace"));
         assert!(dependency(&workspace, from, "tokio").is_err());
+    }
+
+    #[test]
+    fn the_coroutines_of_loom_are_replaced_by_path() {
+        let replacements = replacements(&Workspace::load().unwrap()).unwrap();
+        let [one] = &replacements[..] else {
+            panic!("{replacements:?}")
+        };
+        assert!(one.starts_with("patch.crates-io.generator.path=\""), "{one}");
+        assert!(one.ends_with("crates/loom-coroutines\""), "{one}");
     }
 
     #[test]

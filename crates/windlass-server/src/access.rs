@@ -16,7 +16,8 @@
 //! - `verifier`: what is kept of a password; `file`, `reread`: files that are read again when they
 //!   changed, at the next look, and whose last good content stays.
 //! - [`Users`]: the file of verifiers. [`run_passwd`] edits it.
-//! - [`Exchange`]: a login by SCRAM-SHA-256, with channel binding over TLS.
+//! - [`Exchange`]: a login by SCRAM-SHA-256, with channel binding over TLS. `plain`: one by a
+//!   browser, which sends the password itself.
 //! - [`Identity`]: certificate and key.
 //! - [`Attempts`]: wrong passwords by address.
 //!
@@ -42,6 +43,7 @@ mod attempts;
 mod end_point;
 mod file;
 mod password;
+mod plain;
 mod reread;
 mod scram;
 #[cfg(unix)]
@@ -57,6 +59,7 @@ use anyhow::{Context, bail, ensure};
 
 pub use attempts::{Attempts, Refused, TooMany};
 pub use password::{Edited, Source, passwd, remove_user, run_passwd};
+pub(crate) use plain::{Kept, PlainPassword};
 pub use reread::{Change, Current};
 pub use scram::{Denied, Exchange, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 pub use tls::{ALPN, Identity, IdentityFiles};
@@ -143,6 +146,25 @@ impl Access {
     #[must_use]
     pub fn needs_tls(&self) -> bool {
         self.needs_tls
+    }
+
+    /// Checks that a page may be served at these addresses: at loopback ones always, at others if
+    /// there are users and TLS, since the policy for them is that of clients.
+    ///
+    /// # Errors
+    ///
+    /// If something is missing. The error names the options.
+    pub fn check_page(&self, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+        let Some(open) = addresses.iter().find(|address| !is_loopback(address)) else {
+            return Ok(());
+        };
+        let missing = match (&self.users, &self.identity) {
+            (Some(_), Some(_)) => return Ok(()),
+            (None, Some(_)) => "--users FILE is",
+            (Some(_), None) => "--tls-cert FILE and --tls-key FILE are",
+            (None, None) => "--users FILE, --tls-cert FILE and --tls-key FILE are",
+        };
+        bail!("{open} is not a loopback address, so the page needs TLS and passwords: {missing} missing")
     }
 
     /// Returns the count of failed logins.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
-use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use pipeline_exec::lock;
 use windlass_datafusion::QueryMemory;
@@ -52,6 +52,14 @@ impl UsersMemory {
     /// Bytes that all statements hold.
     pub(crate) fn reserved(&self) -> usize {
         self.server.reserved()
+    }
+
+    /// Bytes that all statements may hold, if limited.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        match self.server.memory_limit() {
+            MemoryLimit::Finite(bytes) => Some(bytes),
+            _ => None,
+        }
     }
 
     fn user(&self, user: &Arc<str>) -> Arc<dyn MemoryPool> {

@@ -158,6 +158,11 @@ impl Rows {
         Ok(false)
     }
 
+    /// Drops the rows that are left. The statement has ended well: its client has what it wanted.
+    pub(crate) fn enough(mut self) {
+        self.open.ended(Ok(()));
+    }
+
     /// Waits for the job's end, and says how it ended; well, if that was said before.
     async fn end(&mut self) -> Result<(), SqlError> {
         let Some(outcome) = &mut self.outcome else {

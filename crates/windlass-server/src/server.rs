@@ -24,18 +24,18 @@ use crate::access::Access;
 use crate::admission::{Admission, StatementLimits};
 use crate::connections::Connections;
 use crate::engine::Engine;
+use crate::http;
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::queries::Queries;
 use crate::shared::Shared;
 use crate::tables::Tables;
+use crate::turns::Turns;
+use crate::ui::{Page, UiConfig};
 use crate::wire::{Backend, SqlError};
 
 /// Time after the drain in which connections tell their clients why they end.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// Time after which an error of the listener, such as too many open files, is tried again.
-pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// Operators that are named when memory is short.
 const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
@@ -70,6 +70,8 @@ pub struct ServerConfig {
     pub spill: Option<Spill>,
     /// Time that running statements have after the shutdown was asked for.
     pub drain: Duration,
+    /// Where a browser sees what runs, if anywhere.
+    pub ui: Option<UiConfig>,
 }
 
 /// Where statements put what does not fit into memory.
@@ -104,6 +106,7 @@ impl ServerConfig {
             memory: MemoryLimits::default(),
             spill: None,
             drain: Duration::from_secs(30),
+            ui: None,
         }
     }
 }
@@ -114,6 +117,7 @@ pub struct Server {
     shared: Arc<Shared>,
     places: Arc<Semaphore>,
     drain: Duration,
+    page: Option<Page>,
 }
 
 /// What a shutdown had to do.
@@ -143,6 +147,11 @@ impl Server {
         let engine = Engine::new(&windlass, runtime, config.partitions, &config.tables, &queries)?;
         let listener = TcpListener::bind(config.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
+        let page = match &config.ui {
+            Some(ui) => Some(Page::listen(ui, &config.access).await?),
+            None => None,
+        };
+        let turns = page.is_some().then(|| Turns::new(workers(&windlass)));
         let shared = Shared {
             windlass,
             engine,
@@ -152,15 +161,18 @@ impl Server {
             memory: UsersMemory::new(memory, config.memory),
             queries,
             connections: Connections::new(),
+            turns,
             message_bytes_max: config.message_bytes_max,
             login_timeout: config.login_timeout,
             statement_time_max: config.statement_time_max,
             draining: CancellationToken::new(),
             killed: CancellationToken::new(),
         };
+        let shared = Arc::new(shared);
         Ok(Self {
             listener,
-            shared: Arc::new(shared),
+            page: page.map(|page| page.of(&shared)),
+            shared,
             places: Arc::new(Semaphore::new(config.connections_max.min(Semaphore::MAX_PERMITS))),
             drain: config.drain,
         })
@@ -173,6 +185,15 @@ impl Server {
     /// The operating system's.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+
+    /// The address of the page, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn ui_address(&self) -> io::Result<Option<SocketAddr>> {
+        self.page.as_ref().map(Page::address).transpose()
     }
 
     /// A handle for those who look at the server.
@@ -191,16 +212,18 @@ impl Server {
                 biased;
                 () = &mut shutdown => break,
                 Some(_ended) = connections.join_next() => {}
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, peer)) => self.accept(&mut connections, stream, peer),
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(ACCEPT_AGAIN).await;
+                (stream, peer) = http::accept(&self.listener, "a connection") => {
+                    self.accept(&mut connections, stream, peer);
+                }
+                (stream, peer) = accept_page(self.page.as_ref()) => {
+                    if let Some(page) = &self.page {
+                        page.accept(&mut connections, stream, peer);
                     }
-                },
+                }
             }
         }
         drop(self.listener);
+        drop(self.page);
         self.shared.draining.cancel();
         let in_time = tokio::time::timeout(self.drain, async {
             while connections.join_next().await.is_some() {}
@@ -240,6 +263,19 @@ impl Server {
             }
         });
     }
+}
+
+async fn accept_page(page: Option<&Page>) -> (TcpStream, SocketAddr) {
+    match page {
+        Some(page) => page.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Number of CPU workers.
+fn workers(windlass: &Windlass) -> usize {
+    let executor = windlass.pools().cpu().executor();
+    executor.map_or(1, |executor| executor.snapshot().workers.len())
 }
 
 fn runtime(config: &ServerConfig, memory: Arc<dyn MemoryPool>) -> anyhow::Result<Arc<RuntimeEnv>> {

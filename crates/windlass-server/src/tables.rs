@@ -25,7 +25,6 @@
 //! does not wait for a writer: rename complete files into place, or write to a name that begins
 //! with `.` first.
 
-mod blocking;
 mod columns;
 mod current;
 mod error;

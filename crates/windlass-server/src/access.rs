@@ -230,7 +230,7 @@ fn check(listen: &[SocketAddr], options: &AccessOptions) -> anyhow::Result<bool>
     Ok(true)
 }
 
-fn is_loopback(address: &SocketAddr) -> bool {
+pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 

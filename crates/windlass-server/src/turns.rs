@@ -5,7 +5,7 @@
 //!   worker 1  ▏ 12 ▏ 12 ▏   ▏ 7 ▏     turns of one statement in a row are one
 //! ```
 //!
-//! Nothing is noted if no page has asked for three seconds: a poll then costs one load.
+//! Nothing is noted if no page has asked for three seconds: a poll then costs two loads.
 
 use std::collections::VecDeque;
 use std::fmt;

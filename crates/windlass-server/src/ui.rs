@@ -32,13 +32,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::access::Access;
+use crate::access::{Access, is_loopback};
 use crate::http;
 use crate::shared::Shared;
 
 use origin::Hosts;
 use requests::Requests;
-use sessions::Sessions;
 
 /// Number of the page's connections at once.
 const CONNECTIONS_MAX: usize = 256;
@@ -75,6 +74,7 @@ pub(crate) struct Page {
 pub(crate) struct Listening {
     listener: TcpListener,
     hosts: Hosts,
+    needs_tls: bool,
 }
 
 impl Page {
@@ -91,6 +91,7 @@ impl Page {
         Ok(Listening {
             listener,
             hosts: Hosts::new(hosts),
+            needs_tls: !is_loopback(listen),
         })
     }
 
@@ -122,9 +123,10 @@ impl Page {
 impl Listening {
     /// The page of a server.
     pub(crate) fn of(self, shared: &Arc<Shared>) -> Page {
+        let requests = Requests::new(Arc::clone(shared), self.hosts, self.needs_tls);
         Page {
             listener: self.listener,
-            requests: Arc::new(Requests::new(Arc::clone(shared), self.hosts, Sessions::new())),
+            requests: Arc::new(requests),
             places: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         }
     }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pipeline_exec::{Class, JobErrorKind, PipelineExecutor, on_worker_thread};
-use pools::{AsyncJob, JobOptions, Pools, TaskError};
+use pools::{AsyncJob, JobOptions, Pools, TaskError, TurnObserver};
 use tokio::runtime::{Builder, Handle};
 use tokio::task::yield_now;
 
@@ -391,4 +391,46 @@ fn wakes_from_other_threads_are_never_lost() {
         }
     });
     pollster::block_on(task).unwrap();
+}
+
+#[derive(Default)]
+struct Polls(Mutex<Vec<(usize, Instant, Option<Instant>)>>);
+
+impl TurnObserver for Polls {
+    fn polls(&self, worker: usize, began: Instant) {
+        self.0.lock().unwrap().push((worker, began, None));
+    }
+
+    fn polled(&self, worker: usize, began: Instant, ended: Instant) {
+        self.0.lock().unwrap().push((worker, began, Some(ended)));
+    }
+}
+
+#[test]
+fn an_observer_is_told_of_the_beginning_and_the_end_of_each_poll() {
+    let pools = pools(1);
+    let polls = Arc::<Polls>::default();
+    let job = pools
+        .cpu()
+        .open(JobOptions::new().observer(Arc::<Polls>::clone(&polls)));
+    let mut left = 3;
+    let future = poll_fn(move |cx| {
+        left -= 1;
+        if left == 0 {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    });
+    pools.mixed().block_on(job.spawn(future)).unwrap().unwrap();
+    let told = polls.0.lock().unwrap();
+    assert_eq!(told.len(), 6);
+    for poll in told.chunks(2) {
+        let [(0, began, None), (0, same, Some(ended))] = poll else {
+            panic!("{poll:?}");
+        };
+        assert!(began == same && began <= ended);
+    }
+    assert!(told.is_sorted_by_key(|(_, began, _)| *began));
+    assert_eq!(told.len() as u64, 2 * job.used().turns);
 }

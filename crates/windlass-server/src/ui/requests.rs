@@ -17,7 +17,7 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
@@ -53,6 +53,7 @@ const NEEDS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\
 pub(super) struct Requests {
     shared: Arc<Shared>,
     hosts: Hosts,
+    needs_tls: bool,
     sessions: Sessions,
     passwords: Passwords,
 }
@@ -69,11 +70,12 @@ struct NeededForLogin {
 }
 
 impl Requests {
-    pub(super) fn new(shared: Arc<Shared>, hosts: Hosts, sessions: Sessions) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, hosts: Hosts, needs_tls: bool) -> Self {
         Self {
             shared,
             hosts,
-            sessions,
+            needs_tls,
+            sessions: Sessions::new(),
             passwords: Passwords::new(),
         }
     }
@@ -82,7 +84,7 @@ impl Requests {
     /// last.
     pub(super) async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
-        let opening = tokio::time::timeout(shared.login_timeout, open(stream, peer, &shared));
+        let opening = tokio::time::timeout(shared.login_timeout, open(stream, peer, &shared, self.needs_tls));
         let opened = tokio::select! {
             biased;
             () = shared.draining.cancelled() => return Ok(()),
@@ -220,6 +222,7 @@ async fn open(
     mut stream: TcpStream,
     peer: SocketAddr,
     shared: &Shared,
+    needs_tls: bool,
 ) -> anyhow::Result<(Box<dyn Stream>, Came)> {
     stream.set_nodelay(true)?;
     let local = stream.local_addr()?;
@@ -237,7 +240,9 @@ async fn open(
         let acceptor = TlsAcceptor::from(Arc::clone(identity.http_config()));
         return Ok((Box::new(acceptor.accept(stream).await?), came(true)));
     }
-    if !local.ip().to_canonical().is_loopback() {
+    if needs_tls {
+        // What is not read makes the system reset the connection, answer and all.
+        let _read = stream.read(&mut [0; 4_096]).await?;
         stream.write_all(NEEDS_TLS).await?;
         stream.shutdown().await?;
         bail!("plain HTTP where TLS is needed");

@@ -1,11 +1,12 @@
 //! Who is let in at the page, and what is kept out.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use windlass_server::Access;
+use windlass_server::{Access, UiConfig};
 
 use super::tab::{Tab, page_anywhere, served, with_page};
 use crate::access::Secrets;
@@ -290,18 +291,27 @@ fn a_page_for_other_machines_needs_users_and_tls() {
 }
 
 #[test]
-fn the_page_is_served_over_tls_with_the_servers_identity() {
+fn a_page_for_other_machines_is_served_over_tls_with_the_servers_identity() {
     let secrets = Secrets::new();
-    let server = served(secrets.access("127.0.0.1:5432", true));
+    let access = secrets.access("127.0.0.1:5432", true);
+    let server = Served::over(access, &[], |config| {
+        config.ui = Some(UiConfig::new("0.0.0.0:0".parse().unwrap()));
+    });
     block_on(async {
-        let tab = Tab::of(&server);
-        let mut stream = secrets.https(tab.address).await;
+        let port = server.page.unwrap().port();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
         let body = json!({ "user": "alice", "password": "wonderland" }).to_string();
-        let (port, length) = (tab.address.port(), body.len());
+        let length = body.len();
         let request = format!(
             "POST /api/login HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: https://localhost:{port}\r\n\
              Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
         );
+        let mut plain = TcpStream::connect(address).await.unwrap();
+        plain.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+        let mut answer = String::new();
+        plain.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains("over TLS only"), "{answer}");
+        let mut stream = secrets.https(address).await;
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();

@@ -225,7 +225,7 @@ impl Wake for EndsIfLate {
             .as_deref()
             .and_then(|inner| inner.admitted.as_ref())
         {
-            admitted.control.stop_if_late();
+            admitted.control.enforce_deadline();
         }
     }
 }

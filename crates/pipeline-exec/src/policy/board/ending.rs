@@ -201,14 +201,14 @@ pub(crate) fn end<E: PipelinePorts>(
         run_ns,
         at_ns: now_ns,
     });
-    let end = match error {
+    let outcome = match error {
         Some(error) => Err(Box::new(error)),
         None => Ok(JobTimes {
             wait_ns,
             run_ns: run_ns.unwrap_or(0),
         }),
     };
-    let (waiter, sleepers) = env.change(&state.ledger, |ledger| ledger.tell(end));
+    let (waiter, sleepers) = env.change(&state.ledger, |ledger| ledger.tell(outcome));
     for waker in waiter.into_iter().chain(sleepers) {
         env.wake(waker);
     }

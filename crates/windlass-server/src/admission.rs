@@ -36,8 +36,9 @@ struct Counts {
 
 /// A statement's right to run, until it is dropped.
 pub(crate) struct Admitted {
-    _user: UserPlace,
-    _place: OwnedSemaphorePermit,
+    of_user: UserPlace,
+    /// `None` while the statement pauses.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 struct UserPlace {
@@ -64,18 +65,17 @@ impl Admission {
     /// If too many wait, or the user has too many statements.
     pub(crate) async fn enter(self: &Arc<Self>, user: &Arc<str>) -> Result<Admitted, SqlError> {
         let of_user = self.user_place(user)?;
-        let place = match Arc::clone(&self.places).try_acquire_owned() {
-            Ok(place) => place,
-            Err(_taken) => {
-                let _waiting = self.wait()?;
-                let place = Arc::clone(&self.places).acquire_owned().await;
-                place.map_err(|_closed| SqlError::shutting_down())?
-            }
-        };
-        Ok(Admitted {
-            _user: of_user,
-            _place: place,
-        })
+        let place = Some(self.place().await?);
+        Ok(Admitted { of_user, place })
+    }
+
+    async fn place(&self) -> Result<OwnedSemaphorePermit, SqlError> {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(place);
+        }
+        let _waiting = self.wait()?;
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        place.map_err(|_closed| SqlError::shutting_down())
     }
 
     /// Numbers of statements that run and that wait.
@@ -111,6 +111,26 @@ impl Admission {
         }
         counts.waiting += 1;
         Ok(Waiting(self))
+    }
+}
+
+impl Admitted {
+    /// Gives the place among the running statements to another. The statement still counts for its
+    /// user, because it holds memory.
+    pub(crate) fn pause(&mut self) {
+        self.place = None;
+    }
+
+    /// Waits for a place, if the statement pauses. Dropping the future leaves it paused.
+    ///
+    /// # Errors
+    ///
+    /// If too many wait.
+    pub(crate) async fn resume(&mut self) -> Result<(), SqlError> {
+        if self.place.is_none() {
+            self.place = Some(self.of_user.all.place().await?);
+        }
+        Ok(())
     }
 }
 
@@ -187,6 +207,34 @@ mod tests {
         drop((first, second, third));
         assert_eq!(admission.counts(), (0, 0));
         assert!(lock(&admission.counts).users.is_empty());
+    }
+
+    #[test]
+    fn a_statement_that_pauses_makes_room_and_counts_for_its_user() {
+        let admission = limits(1, 0, 2);
+        let user = Arc::from("alice");
+        let enter = || Box::pin(admission.enter(&user));
+        let Poll::Ready(Ok(mut paused)) = poll(&mut enter()) else {
+            panic!("the first has to wait");
+        };
+        paused.pause();
+        let Poll::Ready(Ok(running)) = poll(&mut enter()) else {
+            panic!("a pause makes no room");
+        };
+        let Poll::Ready(Err(error)) = poll(&mut enter()) else {
+            panic!("a third of the user is let in");
+        };
+        assert!(error.message.starts_with("alice has 2 statements"), "{error}");
+        let Poll::Ready(Err(error)) = poll(&mut Box::pin(paused.resume())) else {
+            panic!("two run at once");
+        };
+        assert!(error.message.starts_with("the server is full"), "{error}");
+        drop(running);
+        assert!(matches!(
+            poll(&mut Box::pin(paused.resume())),
+            Poll::Ready(Ok(()))
+        ));
+        assert_eq!(admission.counts(), (1, 0));
     }
 
     #[test]

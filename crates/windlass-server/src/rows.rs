@@ -9,6 +9,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_pg::datatypes::arrow_schema_to_pg_fields;
 use arrow_pg::row_encoder::RowEncoder;
@@ -59,7 +60,8 @@ pub(crate) struct Rows {
     /// What was taken, and not given yet.
     rest: Chunk,
     open: OpenQuery,
-    _admitted: Admitted,
+    admitted: Admitted,
+    deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -86,6 +88,7 @@ impl Rows {
         context: &SessionContext,
         open: OpenQuery,
         admitted: Admitted,
+        deadline: Option<Instant>,
         options: JobOptions,
         order: Order,
     ) -> Self {
@@ -104,8 +107,23 @@ impl Rows {
             outcome: Some(outcome),
             rest: Chunk::default(),
             open,
-            _admitted: admitted,
+            admitted,
+            deadline,
         }
+    }
+
+    /// The client takes no rows for now: another statement may run.
+    pub(crate) fn pause(&mut self) {
+        self.admitted.pause();
+    }
+
+    /// Waits until the statement may go on, at most up to its deadline.
+    ///
+    /// # Errors
+    ///
+    /// If too many statements wait, or its time is over.
+    pub(crate) async fn resume(&mut self) -> Result<(), SqlError> {
+        within(self.deadline, self.admitted.resume()).await?
     }
 
     /// Waits for the columns. May be dropped at any time.
@@ -168,6 +186,24 @@ impl Rows {
         let outcome = ended.as_ref().copied().map_err(|error| error.code);
         self.open.ended(outcome);
         ended
+    }
+}
+
+/// Waits for `work`, but not beyond the deadline.
+///
+/// # Errors
+///
+/// If the deadline has passed.
+pub(crate) async fn within<T>(
+    deadline: Option<Instant>,
+    work: impl Future<Output = T>,
+) -> Result<T, SqlError> {
+    match deadline {
+        None => Ok(work.await),
+        Some(deadline) => {
+            let done = tokio::time::timeout_at(deadline.into(), work).await;
+            done.map_err(|_elapsed| SqlError::timed_out())
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -36,6 +37,18 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Time after which an error of the listener, such as too many open files, is tried again.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// Connections that are refused at once while the server drains.
+const REFUSED_AT_ONCE: usize = 64;
+
+/// Time without a word from a client after which its machine is asked whether it is there.
+const SILENT: Duration = Duration::from_secs(60);
+
+/// Time between two such questions.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
+
+/// Questions without an answer after which a connection ends.
+const PROBES: u32 = 6;
 
 /// Operators that are named when memory is short.
 const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
@@ -191,22 +204,19 @@ impl Server {
                 biased;
                 () = &mut shutdown => break,
                 Some(_ended) = connections.join_next() => {}
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, peer)) => self.accept(&mut connections, stream, peer),
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(ACCEPT_AGAIN).await;
-                    }
-                },
+                (stream, peer) = self.next() => self.accept(&mut connections, stream, peer),
             }
         }
-        drop(self.listener);
         self.shared.draining.cancel();
         let in_time = tokio::time::timeout(self.drain, async {
             while connections.join_next().await.is_some() {}
         });
-        if in_time.await.is_ok() {
-            return Drained { ended: 0 };
+        tokio::select! {
+            biased;
+            drained = in_time => if drained.is_ok() {
+                return Drained { ended: 0 };
+            },
+            () = self.refuse() => {}
         }
         let ended = self.shared.queries.open().len();
         self.shared.killed.cancel();
@@ -217,6 +227,43 @@ impl Server {
             connections.shutdown().await;
         }
         Drained { ended }
+    }
+
+    /// The next connection. May be dropped at any time.
+    async fn next(&self) -> (TcpStream, SocketAddr) {
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => {
+                    if let Err(error) = set_options(&stream) {
+                        tracing::debug!(%peer, %error, "options of a socket");
+                    }
+                    return (stream, peer);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(ACCEPT_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Takes cancel requests for statements that still run, and refuses other connections, which
+    /// the drain does not wait for. Does not end.
+    async fn refuse(&self) {
+        let mut refused = JoinSet::new();
+        loop {
+            tokio::select! {
+                Some(_ended) = refused.join_next() => {}
+                (stream, peer) = self.next() => if refused.len() < REFUSED_AT_ONCE {
+                    let shared = Arc::clone(&self.shared);
+                    refused.spawn(async move {
+                        if let Err(gone) = login::refuse(stream, shared).await {
+                            tracing::debug!(%peer, %gone, "a connection ended");
+                        }
+                    });
+                },
+            }
+        }
     }
 
     fn accept(&self, connections: &mut JoinSet<()>, stream: TcpStream, peer: SocketAddr) {
@@ -231,15 +278,21 @@ impl Server {
         };
         connections.spawn(async move {
             let _place = place;
-            // Small messages go out at once.
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%peer, %error, "no TCP_NODELAY");
-            }
             if let Err(gone) = login::serve(stream, peer, shared).await {
                 tracing::debug!(%peer, %gone, "a connection ended");
             }
         });
     }
+}
+
+/// Small messages go out at once; a client whose machine is gone is found.
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(SILENT)
+        .with_interval(PROBE_EVERY)
+        .with_retries(PROBES);
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
 
 fn runtime(config: &ServerConfig, memory: Arc<dyn MemoryPool>) -> anyhow::Result<Arc<RuntimeEnv>> {

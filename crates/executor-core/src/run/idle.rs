@@ -124,8 +124,9 @@ impl IdleHooks for TieredIdle {
     }
 }
 
-/// Parks after each failed search, without a spin or a yield. It suits programs to which an idle
-/// worker's core is worth more than the 10 µs by which a wake delays the work.
+/// Parks after each failed search, without a spin or a yield, for `park_timeout` at most. It suits
+/// programs to which an idle worker's core is worth more than the 10 µs by which a wake delays the
+/// work.
 #[derive(Clone, Debug)]
 pub struct ParkAtOnce {
     park_timeout: Option<Duration>,

@@ -19,7 +19,8 @@ use datafusion_physical_plan::{
 use pipeline_exec::lock;
 use pools::AsyncJob;
 
-use super::measures::Measures;
+use super::longest::LongestPoll;
+use super::measures::{Measures, Used};
 use super::query::Query;
 use super::stream;
 use crate::windlass::Windlass;
@@ -42,6 +43,8 @@ pub struct WindlassExec {
 struct Last {
     query: Weak<Query>,
     begun: BTreeSet<usize>,
+    /// What the job around the plan had used when it began.
+    before: Option<Used>,
 }
 
 impl WindlassExec {
@@ -85,8 +88,22 @@ impl WindlassExec {
         *last = Last {
             query: Arc::downgrade(&query),
             begun: BTreeSet::from([partition]),
+            before: None,
         };
         query
+    }
+
+    /// The plan is a part of a job around it, which has used something already.
+    fn begin_inside(&self, partition: usize, job: &AsyncJob) {
+        let mut last = self.last();
+        let is_new = !last.begun.insert(partition);
+        if is_new || last.before.is_none() {
+            *last = Last {
+                query: Weak::new(),
+                begun: BTreeSet::from([partition]),
+                before: Some(Used::by(job, LongestPoll::default())),
+            };
+        }
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -153,7 +170,8 @@ impl ExecutionPlan for WindlassExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        if AsyncJob::current().is_some() {
+        if let Some(job) = AsyncJob::current() {
+            self.begin_inside(partition, &job);
             return self.input.execute(partition, context);
         }
         let query = self.query(partition, context);
@@ -162,10 +180,17 @@ impl ExecutionPlan for WindlassExec {
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        let running = self.last().query.upgrade();
-        let running = running.as_deref();
-        let running = running.map(|query| (query.job(), query.longest()));
-        Some(self.measures.metrics(running))
+        let (running, before) = {
+            let last = self.last();
+            (last.query.upgrade(), last.before.clone())
+        };
+        let used = match (running, before, AsyncJob::current()) {
+            (Some(query), ..) => Some(Used::by(query.job(), query.longest())),
+            // EXPLAIN ANALYZE asks from inside the job around the plan.
+            (None, Some(before), Some(job)) => Some(Used::by(&job, LongestPoll::default()).since(&before)),
+            (None, ..) => None,
+        };
+        Some(self.measures.metrics(used))
     }
 
     fn statistics_from_inputs(

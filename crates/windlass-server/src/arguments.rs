@@ -158,6 +158,29 @@ mod tests {
     }
 
     #[test]
+    fn the_unit_and_the_container_are_started_with_arguments_that_there_are() {
+        let unit = include_str!("../../../deploy/windlass-server.service").replace("\\\n", " ");
+        let start = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("ExecStart="))
+            .unwrap();
+        let Arguments { serve, .. } = Arguments::try_parse_from(start.split_whitespace()).unwrap();
+        let stops = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec="));
+        assert!(time(stops.unwrap()).unwrap() > serve.drain);
+
+        let container = include_str!("../../../deploy/Containerfile");
+        let list = container
+            .lines()
+            .find_map(|line| line.strip_prefix("CMD ["))
+            .unwrap();
+        let words = list
+            .trim_end_matches(']')
+            .split(", ")
+            .map(|word| word.trim_matches('"'));
+        Arguments::try_parse_from(["windlass-server"].into_iter().chain(words)).unwrap();
+    }
+
+    #[test]
     fn sizes_and_times_have_units() {
         assert_eq!(size("64MiB"), Ok(64 << 20));
         assert_eq!(size("1.5GB"), Ok(1_500_000_000));

@@ -87,9 +87,8 @@ impl Access {
         }
     }
 
-    /// Checks that a server may listen on these addresses with these options, and reads the files
-    /// that the options name. `listen` has to be what the server then binds to, not a name that is
-    /// resolved once more: see [`resolve`].
+    /// Checks that a server may listen on these addresses with these options, and reads the named
+    /// files. `listen` must be what the server binds to, not resolved once more: see [`resolve`].
     ///
     /// # Errors
     ///

@@ -1,17 +1,13 @@
 //! Wrong passwords, counted by the address that they come from.
 //!
-//! Each address has a bucket of ten tokens, and gets one back every six seconds. A wrong password
-//! takes one. Without tokens nothing is checked, so a million guesses do not find the right
-//! password. A right password takes none and gives none back.
+//! Each address has a bucket of ten tokens, and gets one back every six seconds: 600 an hour. A
+//! wrong password takes one. Without tokens nothing is checked, so a million guesses do not find
+//! the right password. A right password takes none and gives none back.
 //!
-//! ```text
-//! failures   10 at once │ then 1 every 6 s, 600 an hour
-//! address    IPv4: itself (also inside of IPv6) │ IPv6: its /64, what one customer is given
-//! ```
+//! IPv6 addresses count by their /64, which is one customer's; IPv4 inside of IPv6 counts as IPv4.
 //!
 //! A bucket is the instant when it will be full again. Full buckets need no memory. Beyond
-//! `REMEMBERED` addresses the one that is full the soonest is forgotten, so memory is bounded and
-//! the worst addresses stay.
+//! `REMEMBERED` addresses the one that is full the soonest is forgotten.
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
@@ -88,8 +84,8 @@ impl Attempts {
         lock(&self.buckets).look(Network::of(address), now)
     }
 
-    /// Runs a check of a password, and counts it if it fails. Checks run one at a time, so an
-    /// address with one token left cannot have two guesses checked at once. `check` must be short.
+    /// Runs a check of a password, and counts it if it fails. Checks run one at a time, so one
+    /// token allows one guess. `check` must be short.
     ///
     /// # Errors
     ///

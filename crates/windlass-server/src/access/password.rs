@@ -1,9 +1,9 @@
 //! `windlass-server passwd`: sets a user's password in a file of users, or removes a user.
 //!
-//! A new file in the same folder is flushed and renamed over the old one, so a server sees the old
-//! users or the new ones, and so does a restart after a crash. Comments and other users' lines
-//! stay. Only the old file's owner can read the new one: root may edit the file of a server that
-//! runs as another user.
+//! A new file in the same folder is flushed and renamed over the old one, so a server sees old
+//! users or new ones, also after a crash. Comments and other users' lines stay. The new file is
+//! readable by the old one's owner alone: root may edit the file of a server that runs as another
+//! user.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -46,9 +46,8 @@ pub enum Edited {
     Removed,
 }
 
-/// Runs the command: with `remove`, removes user `name` from the file at `path`; else sets the
-/// password, read from the terminal or from the first line of a standard input that is none. Says
-/// on standard error what it did.
+/// Runs the command, and says on standard error what it did. With `remove`, removes user `name`;
+/// else sets the password, which is typed on the terminal or is standard input's first line.
 ///
 /// # Errors
 ///
@@ -203,7 +202,7 @@ fn edit(
     let old = read(&target)?;
     let name = || target.display().to_string();
     let (new, edited) = change(old.as_deref().unwrap_or_default()).with_context(name)?;
-    // The server must be able to read it.
+    // The server refuses a bad file.
     Users::parse(new.as_bytes(), &target)?;
     replace(&target, &folder, new.as_bytes()).with_context(name)?;
     Ok(edited)
@@ -211,7 +210,7 @@ fn edit(
 
 /// Serialises commands that edit files of one folder, so that none undoes another.
 struct Turn {
-    /// Holds the lock. Some file systems cannot lock folders; commands there run unlocked.
+    /// Some file systems cannot lock folders; commands there run unlocked.
     #[cfg(unix)]
     _folder: File,
 }

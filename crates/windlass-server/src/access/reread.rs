@@ -1,5 +1,5 @@
-//! A value that was read from files. Each look reads them again if one changed; there is no timer
-//! and no watcher. If the new content is bad, the last good value stays.
+//! A value read from files. Each look reads them again if one changed, without a timer or a
+//! watcher. While the new content is bad, the last good value stays.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,11 +21,11 @@ pub struct Current<T> {
 /// What a look at files found.
 #[derive(Debug)]
 pub enum Change {
-    /// The files are as they were at the last look.
+    /// No file changed since the last look.
     None,
-    /// They changed, and `value` is new.
+    /// `value` is new.
     ReadAgain,
-    /// They changed, but cannot be used, so `value` is as before. Told once for each change.
+    /// The new content is bad, so `value` stays. Returned once for each change.
     Refused(anyhow::Error),
 }
 
@@ -46,7 +46,7 @@ impl<T, const FILES: usize> Reread<T, FILES> {
         paths: [PathBuf; FILES],
         read: fn(&[PathBuf; FILES]) -> anyhow::Result<T>,
     ) -> anyhow::Result<Self> {
-        // Stamped before reading, so a write during the read is seen at the next look.
+        // A write during the read is then seen at the next look.
         let seen = stamps(&paths);
         let value = Arc::new(read(&paths)?);
         let state = Mutex::new(State { value, seen });

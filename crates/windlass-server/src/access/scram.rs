@@ -50,7 +50,7 @@ const END_POINT: &str = "p=tls-server-end-point";
 pub enum Denied {
     /// The proof is not the password's, or the user is unknown.
     WrongPassword,
-    /// The proof is bound to another certificate: a party may sit in between.
+    /// The proof is bound to another certificate.
     WrongBinding,
     /// The client could bind, and thinks that the server cannot: a party in between changed the
     /// offer.
@@ -91,7 +91,7 @@ impl fmt::Display for Denied {
 
 impl std::error::Error for Denied {}
 
-/// One login. After an error every further message is refused.
+/// One login. After an error it refuses every message.
 pub struct Exchange {
     verifier: Verifier,
     /// If not, `verifier` is made up.
@@ -145,7 +145,7 @@ impl Exchange {
         }
     }
 
-    /// Takes the client's first message, for the mechanism it chose, and returns the challenge.
+    /// Takes the client's first message, for its chosen mechanism, and returns the challenge.
     ///
     /// # Errors
     ///
@@ -194,7 +194,7 @@ impl Exchange {
         Ok(challenge.into_bytes())
     }
 
-    /// Takes the client's last message, and returns the server's own proof: the client is let in.
+    /// Takes the client's last message, and returns the server's own proof.
     ///
     /// # Errors
     ///
@@ -357,7 +357,7 @@ fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
     }
     let [stored_key, server_key] = [b"stored", b"server"].map(|purpose| {
         let mut key: Key = [0; _];
-        // Does not panic: a tag of HMAC-SHA-256 has a key's length.
+        // Does not panic: a tag has a key's length.
         key.copy_from_slice(derive(purpose, 0).as_ref());
         key
     });

@@ -1,8 +1,8 @@
 //! The server's identity: a certificate and its key, as TLS and channel binding need them.
 //!
-//! TLS 1.2 and 1.3, by rustls on ring. A client that offers ALPN, as PostgreSQL 17's does, must
+//! TLS 1.2 and 1.3, by rustls on ring. ALPN, if a client uses it as PostgreSQL 17's does, must
 //! offer `postgresql`. Sessions are not resumed: each connection shows the certificate that its
-//! login is bound to.
+//! login binds.
 
 use std::fmt;
 use std::path::Path;
@@ -116,8 +116,8 @@ impl IdentityFiles {
         Reread::open(paths, |[certificate, key]| Identity::read(certificate, key)).map(Self)
     }
 
-    /// Returns the identity for a new connection: reads the files if their metadata changed. While
-    /// they are bad, as between the replacements of the two, the identity stays.
+    /// Returns the identity for a new connection: reads the files if their metadata changed, and
+    /// keeps the last good identity meanwhile.
     pub fn current(&self) -> Current<Identity> {
         self.0.current()
     }

@@ -5,8 +5,8 @@
 //! alice:SCRAM-SHA-256$4096:<salt>$<StoredKey>:<ServerKey>
 //! ```
 //!
-//! After the first colon stands PostgreSQL's text of a verifier (`rolpassword` of `pg_authid`), so
-//! users move here with their passwords. Blank lines and lines that begin with `#` are comments.
+//! The verifier is PostgreSQL's text (`rolpassword` of `pg_authid`), so users move here with their
+//! passwords. Blank lines and lines that begin with `#` are comments.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ impl Users {
     /// # Errors
     ///
     /// If the file cannot be read, if others can read or write it (on Unix), if a line is neither a
-    /// user nor a comment, or if a name comes twice. The error names file and line, and shows no
+    /// user nor a comment, or if a name comes twice. The error names file and line, and no
     /// verifier.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let bytes = file::read(path, Readers::Owner)?;
@@ -145,8 +145,8 @@ impl UsersFile {
         Reread::open([path.to_owned()], |[path]| Users::read(path)).map(Self)
     }
 
-    /// Returns the users for a login: reads the file if its metadata changed. While the content is
-    /// bad, the users stay.
+    /// Returns the users for a login: reads the file if its metadata changed, and keeps the last
+    /// good users meanwhile.
     pub fn current(&self) -> Current<Users> {
         self.0.current()
     }
@@ -330,7 +330,6 @@ mod tests {
         let Current { value, change } = file.current();
         assert!(value.verifier("alice").is_none() && value.verifier("bob").is_some());
         assert!(matches!(change, Change::ReadAgain));
-        // Others can read it.
         write(&line("carol"), 0o644);
         let Current { value, change } = file.current();
         assert!(value.verifier("bob").is_some());

@@ -9,8 +9,7 @@
 //! as text, PostgreSQL's own:  SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>
 //! ```
 //!
-//! A verifier is a secret: with its keys a server can be imitated. `Debug` shows the iterations
-//! alone.
+//! A secret: with its keys a server can be imitated. `Debug` shows the iterations alone.
 
 use std::fmt;
 use std::num::NonZeroU32;

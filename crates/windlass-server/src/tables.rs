@@ -161,8 +161,7 @@ impl Tables {
     /// # Errors
     ///
     /// If a source is missing or cannot be listed, if two tables have one name, or if TPC-H cannot
-    /// be generated. A file or folder that is no table is an error only of the statements that name
-    /// it.
+    /// be generated. An unreadable table fails only the statements that name it.
     pub fn new(sources: &[Source]) -> Result<Self, TablesError> {
         let mut roots = Vec::new();
         let mut places = Vec::new();
@@ -228,8 +227,7 @@ impl Tables {
     }
 
     /// Gives a session these tables, and nothing else to read: as the schema `public` of a new
-    /// catalog `windlass`, which may get other schemas. The session's `RuntimeEnv` then reads
-    /// `file://` by [`Self::store`].
+    /// catalog `windlass`. The session then reads `file://` by [`Self::store`].
     ///
     /// # Errors
     ///

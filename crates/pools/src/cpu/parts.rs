@@ -11,7 +11,7 @@ use super::state::Stop;
 use crate::error::CpuError;
 
 impl CpuCx<'_> {
-    /// Computes both closures, in parallel if a worker is idle, and returns both values.
+    /// Computes both closures, in parallel if a worker is idle.
     ///
     /// ```
     /// use pools::Pools;

@@ -1,8 +1,8 @@
 //! A table of files, as DataFusion scans it.
 //!
-//! It is DataFusion's `ListingTable` without its listing: the files are a snapshot's. The statement
-//! that looked the table up uses the snapshot of that look. A later execution of a prepared plan
-//! looks again, once however often it names the table.
+//! It is DataFusion's `ListingTable` without its listing: the files are those of the look-up's
+//! snapshot. A later execution of a prepared plan looks again, once however often it names the
+//! table.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

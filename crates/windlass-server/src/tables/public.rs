@@ -1,8 +1,8 @@
 //! The schema `public`: a statement's look-up finds the tables.
 //!
 //! A table's snapshot is kept while a listing finds the same files, by path, inode, length and time
-//! of the last write. Then no file is opened, and statistics stay. Only changed files are read
-//! anew. The error of a table that cannot be read is kept in the same way.
+//! of the last write. Then no file is opened. Only changed files are read anew. Errors are kept
+//! likewise.
 
 use std::sync::Arc;
 

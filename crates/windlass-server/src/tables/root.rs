@@ -1,8 +1,8 @@
 //! A folder or a file that the command line named, and what lies below it.
 //!
-//! A path below a root is walked one name at a time: each folder is opened in the one before, and
-//! never through a symbolic link (`openat` with `O_NOFOLLOW`). What was checked is what was opened,
-//! so no link can be put in between. Names are never `.`, `..` or empty, and hold no `/`.
+//! A path below a root is walked one name at a time: each folder is opened in the one before, never
+//! through a symbolic link (`openat` with `O_NOFOLLOW`). So what was checked is what is opened.
+//! Names are never `.`, `..` or empty, and hold no `/`.
 //!
 //! The root is opened by its path, links included: the operator may name a link, and let it lead
 //! elsewhere later. Folders above it are resolved once, at the start.

@@ -1,8 +1,7 @@
 //! The only way by which statements read files: below the named roots, and without writing.
 //!
-//! DataFusion opens files by path, in the object store that is registered for `file://`. Its own
-//! store opens any path of the machine. This one opens nothing outside of the roots, even if a
-//! statement could name a path; see [`root`](super::root).
+//! DataFusion's own store for `file://` opens any path of the machine. This one opens nothing
+//! outside of the roots, even if a statement could name a path; see [`root`](super::root).
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;

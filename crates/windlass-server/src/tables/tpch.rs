@@ -104,7 +104,7 @@ struct Part {
 }
 
 impl Part {
-    /// Partitions of small tables are fewer, with a batch or more each.
+    /// Small tables have fewer partitions, each of a batch or more.
     fn all(
         table: &'static str,
         rows_at_1: usize,

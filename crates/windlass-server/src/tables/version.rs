@@ -64,12 +64,10 @@ impl From<&Stat> for Version {
 
 /// Appends versions to files' paths, `data/t.parquet/@…`, and checks them.
 ///
-/// A plan has only a file's path and length, so the path carries the version: a file that changes
-/// while a statement runs is an error, not rows of two contents. No real path ends like this, since
-/// a file contains no files.
-///
-/// Another process that a plan was sent to may have a copy with other times, so only lengths are
-/// checked there.
+/// A plan has only a file's path and length, so the path carries the version: if the file changes
+/// while the statement runs, the statement fails. No real path ends like this, since a file
+/// contains no files. Another process may have a copy with other times, so there only lengths are
+/// checked.
 #[derive(Debug)]
 pub(crate) struct Versions {
     process: u32,

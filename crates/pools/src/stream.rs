@@ -38,8 +38,8 @@
 //!
 //! The bound counts bytes, by [`Weigh`]: of batches that were read and not taken, and of batches
 //! whose slices are not done. A read needs room for [`BatchSource::expected_bytes`], or else for
-//! the largest batch so far. An empty stream reads a batch of any size, so the bytes exceed the
-//! bound by that batch, or by what a batch weighs more than expected.
+//! the largest batch so far; an empty stream reads a batch of any size. So the bytes are at most
+//! the bound, or one larger batch, plus what a batch weighs more than expected.
 //!
 //! # How it ends
 //!
@@ -125,7 +125,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     ///
     /// let pools = Pools::builder().build()?;
     /// let mut left = 3;
-    /// Each call gives a future, as an object store's do.
+    /// // Each call gives a future, as an object store's do.
     /// let source = move || {
     ///     left -= 1;
     ///     async move { Ok::<_, Infallible>((left > 0).then(|| vec![0_u8; left])) }

@@ -201,7 +201,7 @@ where
         let holds = Arc::clone(&held);
         let task = self.cpu.run(move |cx| {
             let sliced = work.compute(batch, cx);
-            // The consumer's task may be dropped before its slices end.
+            // The consumer may drop the task before its slices end.
             drop(holds);
             sliced
         });

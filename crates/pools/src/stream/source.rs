@@ -9,7 +9,7 @@ use std::pin::Pin;
 /// use pools::stream::{Weigh, Weighed};
 ///
 /// assert_eq!(vec![0_u8; 100].bytes(), 100);
-/// For foreign types, as most libraries' batches:
+/// // For foreign types, as most libraries' batches:
 /// let rows = Weighed { value: [1_u64, 2, 3], bytes: 24 };
 /// assert_eq!(rows.bytes(), 24);
 /// ```

@@ -39,9 +39,9 @@ impl fmt::Display for PoolKind {
 /// A refused call between pools, without effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongPool {
-    /// The caller's.
+    /// The calling pool.
     pub from: PoolKind,
-    /// The called one.
+    /// The called pool.
     pub to: PoolKind,
 }
 

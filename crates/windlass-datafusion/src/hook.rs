@@ -97,7 +97,7 @@ fn around() -> Option<&'static dyn JoinSetTracer> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookTaken {
-    /// This crate installed the hook without that tracer.
+    /// This crate has installed the hook, without this tracer.
     ByWindlass {
         /// The first call that installed it.
         at: &'static Location<'static>,

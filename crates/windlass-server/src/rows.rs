@@ -47,7 +47,7 @@ pub(crate) struct Order {
     pub(crate) memory: memory::StatementMemory,
 }
 
-/// Rows of a running statement. Dropping them ends it. Every method may be dropped at any time.
+/// Rows of a running statement. Dropping them ends it. Its futures may be dropped at any time.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pieces: mpsc::Receiver<Piece>,

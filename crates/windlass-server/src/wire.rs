@@ -1,6 +1,6 @@
 //! PostgreSQL's protocol 3: bytes to messages, and messages to bytes.
 //!
-//! The server has its own message loop because strangers send the messages: decision 0051
+//! Strangers send these messages, so the server reads them itself
 //! (`docs/decisions/0051-a-message-loop-of-our-own.md`).
 
 mod backend;

@@ -21,7 +21,7 @@ pub enum StreamError<E> {
     Slice(E),
     /// A slice panicked, or the CPU pool did not run it.
     Cpu(CpuError),
-    /// A [`StreamHandle`](super::StreamHandle) closed the stream too early.
+    /// A [`StreamHandle`](super::StreamHandle) closed it before everything was read.
     Closed,
     /// The mixed pool ended first.
     PoolsEnded,

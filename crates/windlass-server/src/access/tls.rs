@@ -116,8 +116,8 @@ impl IdentityFiles {
         Reread::open(paths, |[certificate, key]| Identity::read(certificate, key)).map(Self)
     }
 
-    /// Returns the identity for a new connection: reads the files if their metadata changed, and
-    /// keeps the last good identity meanwhile.
+    /// Returns the identity for a new connection: reads the files if their metadata changed. While
+    /// they are bad, the last good identity stays.
     pub fn current(&self) -> Current<Identity> {
         self.0.current()
     }

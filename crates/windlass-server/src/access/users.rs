@@ -145,8 +145,8 @@ impl UsersFile {
         Reread::open([path.to_owned()], |[path]| Users::read(path)).map(Self)
     }
 
-    /// Returns the users for a login: reads the file if its metadata changed, and keeps the last
-    /// good users meanwhile.
+    /// Returns the users for a login: reads the file if its metadata changed. While it is bad, the
+    /// last good users stay.
     pub fn current(&self) -> Current<Users> {
         self.0.current()
     }

@@ -159,7 +159,7 @@ impl Backend {
         });
     }
 
-    /// Of a worker, already messages.
+    /// Messages that a worker has written.
     pub(crate) fn rows(&mut self, rows: &Bytes) {
         self.bytes.put_slice(rows);
     }

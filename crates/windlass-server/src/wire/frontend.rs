@@ -17,7 +17,7 @@ pub(crate) enum Message {
     Describe(Target),
     Execute {
         portal: String,
-        /// The portal pauses after these rows; 0 for none.
+        /// The portal pauses after these rows; 0 stands for all.
         rows_max: u32,
     },
     Close(Target),

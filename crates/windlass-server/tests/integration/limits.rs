@@ -22,6 +22,7 @@ fn with_one_place(waiting: usize) -> Served {
     })
 }
 
+/// More groups than 1 MiB holds.
 const GROUPS: &str =
     "select count(*) from (select value % 400000 as k, count(*) from generate_series(1, 800000) group by 1)";
 

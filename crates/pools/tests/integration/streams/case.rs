@@ -29,6 +29,7 @@ pub(crate) enum When {
     Pending(usize),
     InCut(usize),
     InSlice(usize),
+    /// From outside, while its first slice runs.
     BesideSlice(usize),
     InFold(usize),
 }

@@ -31,7 +31,7 @@ pub use task::CpuTask;
 use crate::error::CpuError;
 use crate::inner::Inner;
 
-/// Runs computation. Clones share the pool. Its calls never block.
+/// Runs computation. Its calls never block.
 #[derive(Clone, Debug)]
 pub struct CpuPool {
     pub(crate) inner: Arc<Inner>,

@@ -15,7 +15,7 @@ use crate::snapshot::MaintenanceSnapshot;
 use crate::thread::refuse_cpu;
 use state::MaintenanceState;
 
-/// Runs housekeeping, at once or at intervals. Clones share the pool.
+/// Runs housekeeping, at once or at intervals.
 #[derive(Clone, Debug)]
 pub struct MaintenancePool {
     pub(crate) inner: Arc<Inner>,

@@ -19,8 +19,7 @@ use crate::inner::Inner;
 use crate::snapshot::MixedSnapshot;
 use crate::thread::{Work, as_work, refuse_async, refuse_cpu};
 
-/// Runs work that may block. Clones share the pool. CPU tasks' calls return
-/// [`WrongPool`](crate::WrongPool).
+/// Runs work that may block.
 #[derive(Clone, Debug)]
 pub struct MixedPool {
     pub(crate) inner: Arc<Inner>,

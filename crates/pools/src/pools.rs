@@ -49,8 +49,8 @@ impl Pools {
         }
     }
 
-    /// Wakes `waker` at `at`, unless the guard is dropped before. A thread of its own does, however
-    /// busy the pools are.
+    /// Wakes `waker` at `at`, unless the guard is dropped before. Its thread runs no work of the
+    /// pools, so it is in time.
     ///
     /// ```
     /// use std::sync::{Arc, mpsc};

@@ -37,9 +37,10 @@
 //! # What the bound bounds
 //!
 //! The bound counts bytes, by [`Weigh`]: of batches that were read and not taken, and of batches
-//! whose slices are not done. A read needs room for [`BatchSource::expected_bytes`], or else for
-//! the largest batch so far; an empty stream reads a batch of any size. So the bytes are at most
-//! the bound, or one larger batch, plus what a batch weighs more than expected.
+//! whose slices the consumer has not awaited. A read needs room for
+//! [`BatchSource::expected_bytes`], or else for the largest batch so far; an empty stream reads a
+//! batch of any size. So the bytes are at most the bound, or one larger batch, plus what a batch
+//! weighs more than expected.
 //!
 //! # How it ends
 //!
@@ -162,7 +163,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     }
 
     /// Returns the next batch; an error, which is the last item; or `None` at the end. A dropped
-    /// future loses no batch. A CPU task gets an error, and the stream is closed.
+    /// future loses no batch. In a CPU task it closes the stream.
     pub async fn next(&mut self) -> Option<Result<B, StreamError<E>>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
@@ -173,8 +174,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
             .map(|item| item.map(|batch| batch.map(|(batch, _held)| batch)))
     }
 
-    /// Blocks for the [`next`](Self::next) batch. In a CPU task and in async code it returns an
-    /// error and closes the stream.
+    /// Blocks for the [`next`](Self::next) batch. In a CPU task and in async code it closes the
+    /// stream.
     pub fn next_blocking(&mut self) -> Option<Result<B, StreamError<E>>> {
         if let Err(refused) = may_block("BatchStream::next_blocking") {
             return self.refuse(refused);

@@ -8,9 +8,8 @@
 //! ```
 //!
 //! Nothing is let in by default: an address that other machines can reach needs a certificate with
-//! its key, and a file of users, or [`Access::decide`] says what is missing. On loopback TLS and
-//! users are optional, and a client may come without TLS. No part does I/O on a connection: bytes
-//! go in, bytes come out.
+//! its key, and a file of users, or [`Access::decide`] says what is missing. On loopback all are
+//! optional. No part does I/O on a connection: bytes go in, bytes come out.
 //!
 //! A login:
 //!

@@ -21,8 +21,8 @@
 //! was named, and follows no symbolic link below a root.
 //!
 //! It writes nothing, reads no compressed CSV, URLs or table formats (Delta, Iceberg), and does not
-//! wait for writers: rename complete files into place, or write to a name that begins with `.`
-//! first.
+//! wait for writers: rename complete files into place, or first write to a name that begins with
+//! `.`.
 
 mod blocking;
 mod columns;

@@ -86,7 +86,7 @@ impl<T> AsyncTask<T> {
         self
     }
 
-    /// Returns whether awaiting it returns at once.
+    /// Returns whether it has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         !matches!(&*lock(&self.output.0), State::Pending(_))

@@ -68,7 +68,7 @@ impl CpuCx<'_> {
     ///
     /// # Errors
     ///
-    /// If a call panicked, or this task was cancelled.
+    /// As [`for_each`](Self::for_each).
     pub fn map<T: Send + 'static>(
         &self,
         n: usize,

@@ -55,7 +55,7 @@ impl<T> CpuTask<T> {
         }
     }
 
-    /// Blocks until the value is there.
+    /// Blocks for the value.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ impl<T> MixedTask<T> {
         Self { task }
     }
 
-    /// Blocks until the work has ended.
+    /// Blocks for the value.
     ///
     /// # Errors
     ///

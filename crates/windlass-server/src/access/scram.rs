@@ -364,7 +364,7 @@ fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
     Ok(Verifier::of_parts(shape.iterations, salt, stored_key, server_key))
 }
 
-/// Compares tags under a secret key, so the time does not show where the two differ. (ring's own
+/// Compares tags under a secret key, so the time does not show where they differ. (ring's own
 /// comparison of slices is deprecated.)
 fn is_equal(one: &Key, other: &Key) -> Result<bool, Denied> {
     let secret = secret()?;

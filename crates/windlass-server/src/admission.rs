@@ -1,4 +1,4 @@
-//! How many statements run at once, in all and for each user.
+//! How many statements run at once, in total and for each user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,14 +10,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::wire::SqlError;
 
-/// Bounds on statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementLimits {
-    /// Number of statements that run at once.
+    /// Statements that run at once.
     pub running: NonZeroUsize,
-    /// Number of statements that wait to run. One more is an error.
+    /// Statements that wait; one more is an error.
     pub waiting: usize,
-    /// Number of one user's statements that run or wait.
+    /// One user's statements that run or wait.
     pub per_user: NonZeroUsize,
 }
 
@@ -34,7 +33,7 @@ struct Counts {
     users: HashMap<Arc<str>, usize>,
 }
 
-/// A statement's right to run, until it is dropped.
+/// The right to run, until it is dropped.
 pub(crate) struct Admitted {
     of_user: UserPlace,
     /// `None` while the statement pauses.
@@ -58,11 +57,8 @@ impl Admission {
         })
     }
 
-    /// Waits for a place. Dropping the future gives up.
-    ///
-    /// # Errors
-    ///
-    /// If too many wait, or the user has too many statements.
+    /// Waits for a place. An error if too many wait, or the user has too many. Dropping the future
+    /// gives up.
     pub(crate) async fn enter(self: &Arc<Self>, user: &Arc<str>) -> Result<Admitted, SqlError> {
         let of_user = self.user_place(user)?;
         let place = Some(self.place().await?);
@@ -78,7 +74,7 @@ impl Admission {
         place.map_err(|_closed| SqlError::shutting_down())
     }
 
-    /// Numbers of statements that run and that wait.
+    /// Running, waiting.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let free = self.places.available_permits();
         (

@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_unit_and_the_container_are_started_with_arguments_that_there_are() {
-        let unit = include_str!("../../../deploy/windlass-server.service").replace("\\\n", " ");
+        let unit = include_str!("../deploy/windlass-server.service").replace("\\\n", " ");
         let start = unit
             .lines()
             .find_map(|line| line.strip_prefix("ExecStart="))
@@ -168,7 +168,7 @@ mod tests {
         let stops = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec="));
         assert!(time(stops.unwrap()).unwrap() > serve.drain);
 
-        let container = include_str!("../../../deploy/Containerfile");
+        let container = include_str!("../deploy/Containerfile");
         let list = container
             .lines()
             .find_map(|line| line.strip_prefix("CMD ["))

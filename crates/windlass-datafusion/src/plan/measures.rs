@@ -68,7 +68,7 @@ impl Measures {
         *ended = ended.clone().and(Used::by(job, longest));
     }
 
-    /// Metrics of all ended jobs and a running one: `docs/datafusion.md` has their meanings.
+    /// Of all ended jobs and a running one: `docs/datafusion.md` has the meanings.
     pub(super) fn metrics(&self, running: Option<Used>) -> MetricsSet {
         let ended = lock(&self.ended).clone();
         let used = match running {

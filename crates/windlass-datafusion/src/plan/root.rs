@@ -25,11 +25,9 @@ use super::query::Query;
 use super::stream;
 use crate::windlass::Windlass;
 
-/// Passes on its input's rows, computed by a job.
-///
-/// Each execution opens a job with the session's [`WindlassOptions`](crate::WindlassOptions); a
-/// plan executed inside a job stays in that job. The node is transparent: `is` and `downcast_ref`
-/// see its input.
+/// Passes on its input's rows. Each execution is a job with the session's
+/// [`WindlassOptions`](crate::WindlassOptions); inside a job the plan stays in that job. The node is
+/// transparent: `is` and `downcast_ref` see its input.
 #[derive(Debug)]
 pub struct WindlassExec {
     input: Arc<dyn ExecutionPlan>,
@@ -48,11 +46,11 @@ struct Last {
 }
 
 impl WindlassExec {
-    /// Makes a node above `input`.
+    /// Puts a node above `input`.
     #[must_use]
     pub fn new(input: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Self {
         let properties = PlanProperties::clone(input.properties())
-            // The job reads ahead of the consumer, which yields between rows.
+            // The job reads ahead, and the consumer yields between rows.
             .with_evaluation_type(EvaluationType::Eager)
             .with_scheduling_type(SchedulingType::Cooperative);
         Self {
@@ -64,13 +62,13 @@ impl WindlassExec {
         }
     }
 
-    /// Returns the plan below the node.
+    /// Returns the plan below.
     #[must_use]
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
-    /// The last query, if it has the same context and has not begun this partition, or a new one.
+    /// The last one, if it has this context and has not begun this partition; else a new one.
     fn query(&self, partition: usize, context: Arc<TaskContext>) -> Arc<Query> {
         let mut last = self.last();
         if let Some(query) = last.query.upgrade()

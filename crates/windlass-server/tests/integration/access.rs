@@ -1,4 +1,4 @@
-//! Passwords and TLS, as clients of a server meet them.
+//! Passwords and TLS from the clients' side.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use windlass_server::access::{ALPN, AccessOptions, Source, passwd};
 use super::raw::{TLS_REQUEST, exchange, has_error, startup};
 use super::served::{Served, block_on, error_of};
 
-/// A file of users, and a certificate for `localhost` with its key.
+/// Users, and a certificate for `localhost` with its key.
 struct Secrets {
     folder: TempDir,
     roots: RootCertStore,
@@ -46,7 +46,7 @@ impl Secrets {
         passwd(&self.folder.path().join("users"), user, source).unwrap();
     }
 
-    /// For a server that the test reaches on loopback, with the access that `listen` would have.
+    /// The policy of `listen`, for a server that the test reaches on loopback.
     fn access(&self, listen: &str, has_tls: bool) -> Access {
         let path = |name: &str| self.folder.path().join(name);
         let options = AccessOptions {

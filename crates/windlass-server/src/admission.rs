@@ -10,6 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::wire::SqlError;
 
+/// Bounds on the numbers of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementLimits {
     /// Statements that run at once.

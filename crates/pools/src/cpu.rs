@@ -16,6 +16,7 @@ mod polled;
 mod spawn;
 pub(crate) mod state;
 mod task;
+mod turn_observer;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub use cx::CpuCx;
 pub use job_options::JobOptions;
 pub use spawn::Scoped;
 pub use task::CpuTask;
+pub use turn_observer::TurnObserver;
 
 use crate::error::CpuError;
 use crate::inner::Inner;

@@ -27,7 +27,7 @@ mod thread;
 pub use builder::PoolsBuilder;
 pub use cpu::{
     AsyncJob, AsyncTask, CpuCx, CpuPool, CpuTask, HandedBack, JobOptions, JobUse, Scoped, TaskError,
-    TaskFuture,
+    TaskFuture, TurnObserver,
 };
 pub use error::{ConfigError, CpuError, MaintenanceError, MixedError, PoolKind, WrongPool};
 pub use maintenance::{Delayed, MaintenancePool, Repeating};

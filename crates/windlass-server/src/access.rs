@@ -33,6 +33,7 @@ mod attempts;
 mod end_point;
 mod file;
 mod password;
+mod plain;
 mod reread;
 mod scram;
 #[cfg(unix)]
@@ -48,6 +49,7 @@ use anyhow::{Context, bail, ensure};
 
 pub use attempts::{Attempts, Refused, TooMany};
 pub use password::{Edited, Source, passwd, remove_user, run_passwd};
+pub(crate) use plain::{Kept, PlainPassword};
 pub use reread::{Change, Current};
 pub use scram::{Denied, Exchange, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 pub use tls::{ALPN, Identity, IdentityFiles};
@@ -131,6 +133,25 @@ impl Access {
     #[must_use]
     pub fn needs_tls(&self) -> bool {
         self.needs_tls
+    }
+
+    /// Checks that a page may be served at these addresses: at loopback ones always, at others if
+    /// there are users and TLS, since the policy for them is that of clients.
+    ///
+    /// # Errors
+    ///
+    /// If something is missing. The error names the options.
+    pub fn check_page(&self, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+        let Some(open) = addresses.iter().find(|address| !is_loopback(address)) else {
+            return Ok(());
+        };
+        let missing = match (&self.users, &self.identity) {
+            (Some(_), Some(_)) => return Ok(()),
+            (None, Some(_)) => "--users FILE is",
+            (Some(_), None) => "--tls-cert FILE and --tls-key FILE are",
+            (None, None) => "--users FILE, --tls-cert FILE and --tls-key FILE are",
+        };
+        bail!("{open} is not a loopback address, so the page needs TLS and passwords: {missing} missing")
     }
 
     /// Returns the failed logins.

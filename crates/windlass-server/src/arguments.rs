@@ -97,6 +97,12 @@ pub(crate) struct ServeArguments {
     /// Where /health and /metrics are; by default nowhere.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) operator: Option<String>,
+    /// Where a browser sees what runs; by default nowhere.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) ui: Option<String>,
+    /// A name by which browsers reach --ui, beside its address and localhost.
+    #[arg(long, value_name = "NAME", requires = "ui")]
+    pub(crate) ui_host: Vec<String>,
     /// Writes log lines as JSON.
     #[arg(long)]
     pub(crate) log_json: bool,

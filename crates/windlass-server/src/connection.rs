@@ -13,12 +13,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::sql::sqlparser::ast::Statement;
 use pgwire::api::portal::Format as Formats;
 use postgres_types::Type;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio_util::sync::CancellationToken;
 
+use crate::ends::Ends;
 use crate::rows::Rows;
 use crate::session::{PortalState, Reply, Session};
 use crate::shared::Shared;
@@ -58,31 +57,6 @@ impl fmt::Display for Gone {
         match self {
             Self::Closed => f.write_str("closed"),
             Self::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-/// What ends a statement from outside.
-struct Ends {
-    cancelled: CancellationToken,
-    killed: CancellationToken,
-}
-
-impl Ends {
-    /// Begins a statement of `session`.
-    fn of(session: &Session) -> Self {
-        Self {
-            cancelled: session.cancel_token(),
-            killed: session.shared.killed.clone(),
-        }
-    }
-
-    /// Waits until the statement is to end, and says why.
-    async fn why(&self) -> SqlError {
-        tokio::select! {
-            biased;
-            () = self.killed.cancelled() => SqlError::shutting_down(),
-            () = self.cancelled.cancelled() => SqlError::cancelled_by_user(),
         }
     }
 }
@@ -253,7 +227,7 @@ impl Connection {
             self.out.empty_query();
         }
         for parsed in statements {
-            let tag = tag_of(&parsed);
+            let tag = statement::tag_of(&parsed);
             let action = statement::action(parsed)?;
             let ends = Ends::of(session);
             let begun = session.begin(action, sql, None, Formats::UnifiedText);
@@ -538,15 +512,6 @@ impl From<SqlError> for Failed {
 impl From<Gone> for Failed {
     fn from(gone: Gone) -> Self {
         Self::Gone(gone)
-    }
-}
-
-/// What a client is told when all rows of a statement were sent.
-fn tag_of(statement: &Statement) -> &'static str {
-    match statement {
-        Statement::Query(_) => "SELECT",
-        Statement::Explain { .. } | Statement::ExplainTable { .. } => "EXPLAIN",
-        _ => "SHOW",
     }
 }
 

@@ -14,15 +14,19 @@
 
 pub mod access;
 mod admission;
+mod blocking;
 mod connection;
 mod connections;
+mod ends;
 mod engine;
+mod http;
 mod login;
 mod machine_memory;
 mod memory;
 mod operator;
 mod plan;
 mod queries;
+mod recent;
 mod rows;
 mod server;
 mod session;
@@ -32,6 +36,8 @@ mod spill;
 mod statement;
 mod system_tables;
 pub mod tables;
+mod turns;
+mod ui;
 mod wire;
 
 pub use access::Access;
@@ -42,6 +48,7 @@ pub use operator::{answer_operators, record_metrics};
 pub use server::{Drained, Load, Server, ServerConfig, Spill, Watch};
 pub use spill::SpillFolder;
 pub use tables::{NamedTable, Source, TableSummary, Tables, TablesError};
+pub use ui::UiConfig;
 
 pub use windlass_datafusion::pools;
 

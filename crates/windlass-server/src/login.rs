@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::{ALPN, Change, Current, Exchange, Refused};
+use crate::access::{ALPN, Exchange, Refused};
 use crate::connection::{Connection, Gone, Stream};
 use crate::session::{Reply, Session};
 use crate::shared::Shared;
@@ -187,7 +187,7 @@ async fn over_tls(
         let error = SqlError::protocol("this server has no TLS");
         return Err(Failed::Refused(Box::new(stream), error));
     };
-    let identity = logged(identity.current(), "certificate and key");
+    let identity = identity.current().logged("certificate and key");
     let acceptor = TlsAcceptor::from(Arc::clone(identity.config()));
     let stream = acceptor.accept(stream).await;
     let mut stream = stream.map_err(|error| Failed::Gone(Gone::Io(error)))?;
@@ -337,7 +337,7 @@ async fn authenticate(
     attempts
         .look(address, Instant::now())
         .map_err(|refused| too_many(&refused))?;
-    let users = logged(users.current(), "users");
+    let users = users.current().logged("users");
     let hash = binding.and_then(|Binding(hash)| hash);
     let failed = |denied: crate::access::Denied| SqlError::fatal(denied.sqlstate(), denied.to_string());
     let mut exchange = Exchange::begin(&users, user, hash.as_deref()).map_err(failed)?;
@@ -384,18 +384,6 @@ fn sasl_first(message: &Bytes) -> Result<(String, Bytes), SqlError> {
         return Err(wrong());
     }
     Ok((mechanism.to_owned(), rest.slice(4..)))
-}
-
-/// What is in the files now; a change of them goes into the log.
-fn logged<T>(current: Current<T>, what: &str) -> Arc<T> {
-    match current.change {
-        Change::None => {}
-        Change::ReadAgain => tracing::info!("{what} were read again"),
-        Change::Refused(error) => {
-            tracing::error!("{what} are as before, the new ones cannot be used: {error:#}")
-        }
-    }
-    current.value
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use windlass_server::access::{AccessOptions, resolve, run_passwd};
 use windlass_server::pools::Pools;
 use windlass_server::{
     Access, MemoryLimits, Server, ServerConfig, Source, Spill, SpillFolder, StatementLimits, TableSummary,
-    Tables, answer_operators, machine_memory, record_metrics,
+    Tables, UiConfig, answer_operators, machine_memory, record_metrics,
 };
 
 use arguments::{Arguments, Command, ServeArguments};
@@ -51,6 +51,11 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
             tls_key: arguments.tls_key.clone(),
         },
     )?;
+    let ui = arguments
+        .ui
+        .as_deref()
+        .map(|text| ui_config(text, &arguments.ui_host, &access));
+    let ui = ui.transpose()?;
     let mut builder = Pools::builder().mixed_threads(WAITING_THREADS);
     if let Some(workers) = arguments.workers {
         builder = builder.cpu_threads(workers.get());
@@ -60,7 +65,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     let tables = Tables::new(&sources(arguments, workers))?;
     let served = tables.summary();
     let spill = arguments.spill.as_deref().map(SpillFolder::open).transpose()?;
-    let config = config(
+    let mut config = config(
         arguments,
         addresses[0],
         access,
@@ -68,6 +73,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         workers.get(),
         spill.as_ref(),
     );
+    config.ui = ui;
     let operator = arguments.operator.as_deref().map(operator_address).transpose()?;
     for table in &served {
         if let Err(error) = &table.contents {
@@ -102,6 +108,14 @@ async fn run(config: ServerConfig, pools: Pools, operator: Option<SocketAddr>) -
         address.ip(),
         address.port()
     );
+    if let Some(page) = server.ui_address()? {
+        tracing::info!(address = %page, "the page");
+        eprintln!(
+            "windlass-server shows what runs at port {} of {}",
+            page.port(),
+            page.ip()
+        );
+    }
     let operators = async {
         match operator {
             Some(address) => answer_operators(address, watch, metrics).await,
@@ -183,6 +197,14 @@ fn cores() -> NonZeroUsize {
 fn half_of_memory() -> usize {
     let half = machine_memory().and_then(|bytes| usize::try_from(bytes / 2).ok());
     half.unwrap_or(1 << 30)
+}
+
+fn ui_config(text: &str, hosts: &[String], access: &Access) -> anyhow::Result<UiConfig> {
+    let addresses = resolve(text).context("--ui")?;
+    access.check_page(&addresses).context("--ui")?;
+    let mut config = UiConfig::new(addresses[0]);
+    config.hosts = hosts.to_vec();
+    Ok(config)
 }
 
 fn operator_address(text: &str) -> anyhow::Result<SocketAddr> {

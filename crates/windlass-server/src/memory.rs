@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
-use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use pipeline_exec::lock;
 use windlass_datafusion::QueryMemory;
@@ -51,6 +51,14 @@ impl UsersMemory {
     /// Bytes of all statements.
     pub(crate) fn reserved(&self) -> usize {
         self.server.reserved()
+    }
+
+    /// Bytes that all statements may hold, if limited.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        match self.server.memory_limit() {
+            MemoryLimit::Finite(bytes) => Some(bytes),
+            _ => None,
+        }
     }
 
     fn user(&self, user: &Arc<str>) -> Arc<dyn MemoryPool> {

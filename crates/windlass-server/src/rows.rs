@@ -160,6 +160,11 @@ impl Rows {
         Ok(false)
     }
 
+    /// Drops the rows that are left. The statement has ended well: its client has what it wanted.
+    pub(crate) fn enough(mut self) {
+        self.open.ended(Ok(()));
+    }
+
     /// Waits for the job; `Ok` if its end was seen before.
     async fn end(&mut self) -> Result<(), SqlError> {
         let Some(outcome) = &mut self.outcome else {

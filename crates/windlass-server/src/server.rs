@@ -25,18 +25,18 @@ use crate::access::Access;
 use crate::admission::{Admission, StatementLimits};
 use crate::connections::Connections;
 use crate::engine::Engine;
+use crate::http;
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::queries::Queries;
 use crate::shared::Shared;
 use crate::tables::Tables;
+use crate::turns::Turns;
+use crate::ui::{Page, UiConfig};
 use crate::wire::{Backend, SqlError};
 
 /// Time after the drain in which connections tell their clients why they end.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// Time after which an error of the listener, such as too many open files, is tried again.
-pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// Connections that are refused at once while the server drains.
 const REFUSED_AT_ONCE: usize = 64;
@@ -83,6 +83,8 @@ pub struct ServerConfig {
     pub spill: Option<Spill>,
     /// Time that running statements have after the shutdown was asked for.
     pub drain: Duration,
+    /// Where a browser sees what runs, if anywhere.
+    pub ui: Option<UiConfig>,
 }
 
 /// Where statements put what does not fit into memory.
@@ -117,6 +119,7 @@ impl ServerConfig {
             memory: MemoryLimits::default(),
             spill: None,
             drain: Duration::from_secs(30),
+            ui: None,
         }
     }
 }
@@ -127,6 +130,7 @@ pub struct Server {
     shared: Arc<Shared>,
     places: Arc<Semaphore>,
     drain: Duration,
+    page: Option<Page>,
 }
 
 /// What a shutdown had to do.
@@ -156,6 +160,11 @@ impl Server {
         let engine = Engine::new(&windlass, runtime, config.partitions, &config.tables, &queries)?;
         let listener = TcpListener::bind(config.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
+        let page = match &config.ui {
+            Some(ui) => Some(Page::listen(ui, &config.access).await?),
+            None => None,
+        };
+        let turns = page.is_some().then(|| Turns::new(workers(&windlass)));
         let shared = Shared {
             windlass,
             engine,
@@ -165,15 +174,18 @@ impl Server {
             memory: UsersMemory::new(memory, config.memory),
             queries,
             connections: Connections::new(),
+            turns,
             message_bytes_max: config.message_bytes_max,
             login_timeout: config.login_timeout,
             statement_time_max: config.statement_time_max,
             draining: CancellationToken::new(),
             killed: CancellationToken::new(),
         };
+        let shared = Arc::new(shared);
         Ok(Self {
             listener,
-            shared: Arc::new(shared),
+            page: page.map(|page| page.of(&shared)),
+            shared,
             places: Arc::new(Semaphore::new(config.connections_max.min(Semaphore::MAX_PERMITS))),
             drain: config.drain,
         })
@@ -188,6 +200,15 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// The address of the page, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn ui_address(&self) -> io::Result<Option<SocketAddr>> {
+        self.page.as_ref().map(Page::address).transpose()
+    }
+
     /// A handle for those who look at the server.
     #[must_use]
     pub fn watch(&self) -> Watch {
@@ -196,7 +217,7 @@ impl Server {
 
     /// Serves until `shutdown` is done. Then idle connections end, running statements have the
     /// drain's time, and the rest is ended.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
+    pub async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Drained {
         let mut connections = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -205,8 +226,14 @@ impl Server {
                 () = &mut shutdown => break,
                 Some(_ended) = connections.join_next() => {}
                 (stream, peer) = self.next() => self.accept(&mut connections, stream, peer),
+                (stream, peer) = accept_page(self.page.as_ref()) => {
+                    if let Some(page) = &self.page {
+                        page.accept(&mut connections, stream, peer);
+                    }
+                }
             }
         }
+        drop(self.page.take());
         self.shared.draining.cancel();
         let in_time = tokio::time::timeout(self.drain, async {
             while connections.join_next().await.is_some() {}
@@ -231,20 +258,11 @@ impl Server {
 
     /// The next connection. May be dropped at any time.
     async fn next(&self) -> (TcpStream, SocketAddr) {
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, peer)) => {
-                    if let Err(error) = set_options(&stream) {
-                        tracing::debug!(%peer, %error, "options of a socket");
-                    }
-                    return (stream, peer);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(ACCEPT_AGAIN).await;
-                }
-            }
+        let (stream, peer) = http::accept(&self.listener, "a connection").await;
+        if let Err(error) = set_options(&stream) {
+            tracing::debug!(%peer, %error, "options of a socket");
         }
+        (stream, peer)
     }
 
     /// Takes cancel requests for statements that still run, and refuses other connections, which
@@ -293,6 +311,19 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
         .with_interval(PROBE_EVERY)
         .with_retries(PROBES);
     SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+async fn accept_page(page: Option<&Page>) -> (TcpStream, SocketAddr) {
+    match page {
+        Some(page) => page.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Number of CPU workers.
+fn workers(windlass: &Windlass) -> usize {
+    let executor = windlass.pools().cpu().executor();
+    executor.map_or(1, |executor| executor.snapshot().workers.len())
 }
 
 fn runtime(config: &ServerConfig, memory: Arc<dyn MemoryPool>) -> anyhow::Result<Arc<RuntimeEnv>> {

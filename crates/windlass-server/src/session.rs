@@ -369,7 +369,11 @@ impl Session {
         let mut begun = self.begin_query(text).await?;
         let context = self.context.clone();
         let work = async move { planned.describe(&context, &named).await };
-        let described = rows::in_job(&self.shared.windlass, begun.options, work).await;
+        let described = tokio::select! {
+            biased;
+            described = rows::in_job(&self.shared.windlass, begun.options, work) => described,
+            () = begun.open.query().cancelled() => Err(SqlError::cancelled_by_user()),
+        };
         begun
             .open
             .ended(described.as_ref().map(|_| ()).map_err(|error| error.code));
@@ -391,12 +395,20 @@ impl Session {
             .shared
             .queries
             .enter(process, &self.user, text, settings.class);
-        let admitted = within(deadline, self.shared.admission.enter(&self.user)).await??;
-        settings.deadline = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let query = open.query();
+        let admitted = tokio::select! {
+            biased;
+            () = query.cancelled() => return Err(SqlError::cancelled_by_user()),
+            admitted = within(deadline, self.shared.admission.enter(&self.user)) => admitted??,
+        };
+        settings.deadline = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let name = format!("statement {} of {}", query.number, query.user);
+        let mut options = settings.job(name);
+        if let Some(turns) = &self.shared.turns {
+            options = options.observer(turns.of(query.number));
+        }
         Ok(Begun {
-            options: settings.job(name),
+            options,
             memory: settings.memory,
             open,
             admitted,

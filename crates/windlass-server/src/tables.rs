@@ -24,7 +24,6 @@
 //! wait for writers: rename complete files into place, or first write to a name that begins with
 //! `.`.
 
-mod blocking;
 mod columns;
 mod current;
 mod error;

@@ -1,9 +1,12 @@
 //! The options of a job for async work.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pipeline_exec::{Class, Terms};
+
+use super::turn_observer::{Observer, TurnObserver};
 
 /// Name and limits of a job for [`CpuPool::open`](super::CpuPool::open).
 ///
@@ -26,6 +29,7 @@ pub struct JobOptions {
     pub(super) name: Cow<'static, str>,
     pub(super) terms: Terms,
     memory: Option<usize>,
+    observer: Option<Observer>,
 }
 
 impl Default for JobOptions {
@@ -34,6 +38,7 @@ impl Default for JobOptions {
             name: Cow::Borrowed("async"),
             terms: Terms::default(),
             memory: None,
+            observer: None,
         }
     }
 }
@@ -78,6 +83,16 @@ impl JobOptions {
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
         self
+    }
+
+    /// Tells `observer` of each poll of the job's futures. Default: none.
+    pub fn observer(mut self, observer: Arc<dyn TurnObserver>) -> Self {
+        self.observer = Some(Observer(observer));
+        self
+    }
+
+    pub(super) fn turn_observer(&self) -> Option<&dyn TurnObserver> {
+        self.observer.as_ref().map(|observer| &*observer.0)
     }
 
     /// Returns the name.

@@ -155,6 +155,9 @@ impl<T: Send> Task for Polled<T> {
             let on_core = core.lap();
             let took = on_core.unwrap_or(ended - began);
             let busy = self.job.note_turn(took, ended - began, waited);
+            if let Some(observer) = self.job.options().turn_observer() {
+                observer.polled(cx.worker_id(), began, ended);
+            }
             counted += counts(took, busy.saturating_sub(took));
             if on_core.is_some() {
                 cx.charge_for(counted);

@@ -18,6 +18,20 @@ pub struct Current<T> {
     pub change: Change,
 }
 
+impl<T> Current<T> {
+    /// The value; a change of the files goes into the log as one of `what`.
+    pub(crate) fn logged(self, what: &str) -> Arc<T> {
+        match self.change {
+            Change::None => {}
+            Change::ReadAgain => tracing::info!("{what} were read again"),
+            Change::Refused(error) => {
+                tracing::error!("{what} are as before, the new ones cannot be used: {error:#}")
+            }
+        }
+        self.value
+    }
+}
+
 /// What a look at files found.
 #[derive(Debug)]
 pub enum Change {

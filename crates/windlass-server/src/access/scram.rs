@@ -341,7 +341,7 @@ fn checked(message: &[u8]) -> Result<&str, Denied> {
 
 /// Imitates a verifier: the same for the same name while the process lives, in the shape of most
 /// users'. No known password fits.
-fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
+pub(super) fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
     let secret = secret()?;
     let derive = |purpose: &[u8], counter: u8| {
         let mut context = hmac::Context::with_key(secret);
@@ -366,7 +366,7 @@ fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
 
 /// Compares tags under a secret key, so the time does not show where they differ. (ring's own
 /// comparison of slices is deprecated.)
-fn is_equal(one: &Key, other: &Key) -> Result<bool, Denied> {
+pub(super) fn is_equal(one: &Key, other: &Key) -> Result<bool, Denied> {
     let secret = secret()?;
     let tag = hmac::sign(secret, one);
     Ok(hmac::verify(secret, other, tag.as_ref()).is_ok())

@@ -1,7 +1,7 @@
 //! The server's identity: a certificate and its key, as TLS and channel binding need them.
 //!
 //! TLS 1.2 and 1.3, by rustls on ring. ALPN, if a client uses it as PostgreSQL 17's does, must
-//! offer `postgresql`. Sessions are not resumed: each connection shows the certificate that its
+//! offer `postgresql`; a browser, `http/1.1`. Sessions are not resumed: each connection shows the certificate that its
 //! login binds.
 
 use std::fmt;
@@ -24,10 +24,14 @@ use super::reread::{Current, Reread};
 /// PostgreSQL's protocol in ALPN.
 pub const ALPN: &[u8] = b"postgresql";
 
+/// HTTP in ALPN, for browsers.
+const HTTP_ALPN: &[u8] = b"http/1.1";
+
 /// A certificate with its key, ready for use.
 #[derive(Clone)]
 pub struct Identity {
     config: Arc<ServerConfig>,
+    http: Arc<ServerConfig>,
     end_point: Option<Vec<u8>>,
 }
 
@@ -78,14 +82,24 @@ impl Identity {
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        let config = Arc::new(config);
-        Ok(Self { config, end_point })
+        let mut http = config.clone();
+        http.alpn_protocols = vec![HTTP_ALPN.to_vec()];
+        Ok(Self {
+            config: Arc::new(config),
+            http: Arc::new(http),
+            end_point,
+        })
     }
 
     /// Returns rustls' configuration for a handshake.
     #[must_use]
     pub fn config(&self) -> &Arc<ServerConfig> {
         &self.config
+    }
+
+    /// Returns what a browser's handshake needs.
+    pub(crate) fn http_config(&self) -> &Arc<ServerConfig> {
+        &self.http
     }
 
     /// Returns what SCRAM binds a login to, if the certificate's signature defines it.

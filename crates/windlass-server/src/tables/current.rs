@@ -9,7 +9,8 @@ use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::error::{DataFusionError, Result};
 use pipeline_exec::lock;
 
-use super::blocking::blocking;
+use crate::blocking::blocking;
+
 use super::error::TablesError;
 use super::listing::{self, Listing, Place};
 use super::snapshot::Snapshot;

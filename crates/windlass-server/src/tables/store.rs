@@ -22,7 +22,8 @@ use object_store::{
     RenameOptions, Result,
 };
 
-use super::blocking::blocking;
+use crate::blocking::blocking;
+
 use super::root::{Folder, Kind, OpenFile, Root, is_absent, is_link};
 use super::version::{Expected, Version, Versions};
 

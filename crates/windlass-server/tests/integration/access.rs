@@ -20,13 +20,13 @@ use super::raw::{TLS_REQUEST, exchange, has_error, startup};
 use super::served::{Served, block_on, error_of};
 
 /// Users, and a certificate for `localhost` with its key.
-struct Secrets {
+pub(crate) struct Secrets {
     folder: TempDir,
     roots: RootCertStore,
 }
 
 impl Secrets {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         fs::write(folder.path().join("cert.pem"), certified.cert.pem()).unwrap();
@@ -41,13 +41,13 @@ impl Secrets {
         secrets
     }
 
-    fn set(&self, user: &str, password: &str) {
+    pub(crate) fn set(&self, user: &str, password: &str) {
         let source = Source::FirstLine(&mut password.as_bytes());
         passwd(&self.folder.path().join("users"), user, source).unwrap();
     }
 
     /// The policy of `listen`, for a server that the test reaches on loopback.
-    fn access(&self, listen: &str, has_tls: bool) -> Access {
+    pub(crate) fn access(&self, listen: &str, has_tls: bool) -> Access {
         let path = |name: &str| self.folder.path().join(name);
         let options = AccessOptions {
             users: Some(path("users")),
@@ -55,6 +55,12 @@ impl Secrets {
             tls_key: has_tls.then(|| path("key.pem")),
         };
         Access::decide(&[listen.parse().unwrap()], &options).unwrap()
+    }
+
+    /// A connection as a browser makes it.
+    pub(crate) async fn https(&self, address: SocketAddr) -> TlsStream<TcpStream> {
+        let stream = TcpStream::connect(address).await.unwrap();
+        self.handshake(stream, &[b"h2", b"http/1.1"]).await
     }
 
     async fn tls(&self, address: SocketAddr) -> TlsStream<TcpStream> {

@@ -15,6 +15,8 @@ use windlass_server::{Access, Drained, Server, ServerConfig, Source, Tables, Wat
 /// Its drop drains the server.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
+    /// The page's address, if it has one.
+    pub(crate) page: Option<SocketAddr>,
     pub(crate) watch: Watch,
     folder: TempDir,
     stop: Option<oneshot::Sender<()>>,
@@ -52,7 +54,8 @@ impl Served {
                     config.drain = std::time::Duration::from_secs(60);
                     change(&mut config);
                     let server = Server::start(config, pools).await.unwrap();
-                    ready.send((server.address().unwrap(), server.watch())).unwrap();
+                    let addresses = (server.address().unwrap(), server.ui_address().unwrap());
+                    ready.send((addresses, server.watch())).unwrap();
                     server
                         .serve(async {
                             // A dropped sender stops the server too.
@@ -62,9 +65,10 @@ impl Served {
                 })
                 .unwrap()
         });
-        let (address, watch) = started.recv().expect("the server starts");
+        let ((address, page), watch) = started.recv().expect("the server starts");
         Self {
             address,
+            page,
             watch,
             folder,
             stop: Some(stop),

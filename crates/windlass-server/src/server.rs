@@ -4,14 +4,10 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -26,7 +22,9 @@ use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
+use crate::nodes::{Nodes, WorkersConfig};
 use crate::queries::Queries;
+use crate::runtime::{self, Spill};
 use crate::shared::Shared;
 use crate::tables::Tables;
 use crate::wire::{Backend, SqlError};
@@ -36,9 +34,6 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Time after which an error of the listener, such as too many open files, is tried again.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
-
-/// Operators that are named when memory is short.
-const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
 
 /// What a server serves, and within which bounds.
 #[derive(Debug)]
@@ -52,6 +47,8 @@ pub struct ServerConfig {
     pub tables: Tables,
     /// Number of partitions into which DataFusion cuts a plan: the workers.
     pub partitions: usize,
+    /// Other machines that compute, if there are.
+    pub workers: Option<WorkersConfig>,
     /// Number of connections at once, logged in or not.
     pub connections_max: usize,
     /// Time from connecting to the end of the login.
@@ -72,15 +69,6 @@ pub struct ServerConfig {
     pub drain: Duration,
 }
 
-/// Where statements put what does not fit into memory.
-#[derive(Clone, Debug)]
-pub struct Spill {
-    /// The server's own folder.
-    pub folder: PathBuf,
-    /// Bytes of all files in it.
-    pub bytes_max: u64,
-}
-
 impl ServerConfig {
     /// The defaults for two workers and more: bounds that a team of people does not notice.
     #[must_use]
@@ -91,6 +79,7 @@ impl ServerConfig {
             access,
             tables,
             partitions,
+            workers: None,
             connections_max: 1_000,
             login_timeout: Duration::from_secs(10),
             message_bytes_max: 16 << 20,
@@ -134,18 +123,27 @@ impl Server {
     /// usable.
     pub async fn start(config: ServerConfig, pools: Pools) -> anyhow::Result<Self> {
         let windlass = Windlass::install(pools)?;
-        let memory: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(
-            FairSpillPool::new(config.memory_bytes),
-            NAMED_CONSUMERS,
-        ));
-        let runtime = runtime(&config, Arc::clone(&memory))?;
+        let memory = runtime::memory(config.memory_bytes);
+        let runtime = runtime::runtime(config.spill.as_ref(), Arc::clone(&memory))?;
         let queries = Arc::<Queries>::default();
-        let engine = Engine::new(&windlass, runtime, config.partitions, &config.tables, &queries)?;
+        let nodes = config.workers.map(Nodes::open).transpose()?;
+        let engine = Engine::new(
+            &windlass,
+            runtime,
+            config.partitions,
+            &config.tables,
+            &queries,
+            nodes.as_ref(),
+        )?;
         let listener = TcpListener::bind(config.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
+        if let Some(nodes) = &nodes {
+            nodes.look();
+        }
         let shared = Shared {
             windlass,
             engine,
+            nodes,
             parser: PostgresCompatibilityParser::new(),
             access: config.access,
             admission: Admission::new(config.statements),
@@ -240,19 +238,6 @@ impl Server {
             }
         });
     }
-}
-
-fn runtime(config: &ServerConfig, memory: Arc<dyn MemoryPool>) -> anyhow::Result<Arc<RuntimeEnv>> {
-    let disk = match &config.spill {
-        None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
-        Some(spill) => DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![spill.folder.clone()]))
-            .with_max_temp_directory_size(spill.bytes_max),
-    };
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(memory)
-        .with_disk_manager_builder(disk);
-    Ok(runtime.build_arc()?)
 }
 
 /// Looks at a server without holding it up.

@@ -16,6 +16,7 @@ use windlass_datafusion::pools::JobOptions;
 use crate::admission::Admitted;
 use crate::connections::Connected;
 use crate::engine::unknown_setting;
+use crate::nodes::RemoteStatement;
 use crate::plan::{self, Parameters, Planned};
 use crate::queries::OpenQuery;
 use crate::rows::{self, Order, Rows};
@@ -74,6 +75,8 @@ struct Begun {
     options: JobOptions,
     /// Bytes that the session allows its statements.
     memory: Option<usize>,
+    /// What other machines get to know of it.
+    remote: Option<RemoteStatement>,
 }
 
 /// Name and value of a setting that changed.
@@ -327,12 +330,14 @@ impl Session {
             admitted,
             options,
             memory,
+            remote,
         } = self.begin_query(text).await?;
         let order = Order {
             planned,
             formats,
             format_options: self.settings.format_options(),
             memory: self.shared.memory.statement(&self.user, memory),
+            remote,
         };
         let windlass = &self.shared.windlass;
         Ok(Rows::begin(
@@ -380,9 +385,12 @@ impl Session {
         settings.deadline = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let query = open.query();
         let name = format!("statement {} of {}", query.number, query.user);
+        let nodes = self.shared.nodes.as_ref();
+        let remote = nodes.map(|nodes| nodes.statement(query.number, &self.user, settings.clone(), deadline));
         Ok(Begun {
             options: settings.job(name),
             memory: settings.memory,
+            remote,
             open,
             admitted,
         })

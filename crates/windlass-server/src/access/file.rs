@@ -15,7 +15,7 @@ const BYTES_MAX: u64 = 16 << 20;
 
 /// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Readers {
+pub(crate) enum Readers {
     Anybody,
     /// Its owner, and a group if `root` owns it: so keys of certificates are installed.
     OwnerOrGroupOfRoot,
@@ -28,7 +28,7 @@ pub(super) enum Readers {
 ///
 /// If it is no regular file, cannot be read, is too large, or others than `readers` can read it.
 /// Each error begins with the path.
-pub(super) fn read(path: &Path, readers: Readers) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, readers: Readers) -> anyhow::Result<Vec<u8>> {
     read_within(path, readers, BYTES_MAX).with_context(|| path.display().to_string())
 }
 

@@ -30,7 +30,7 @@ pub enum Change {
 }
 
 /// A value and the files that it is read from.
-pub(super) struct Reread<T, const FILES: usize> {
+pub(crate) struct Reread<T, const FILES: usize> {
     paths: [PathBuf; FILES],
     read: fn(&[PathBuf; FILES]) -> anyhow::Result<T>,
     state: Mutex<State<T, FILES>>,
@@ -44,7 +44,7 @@ struct State<T, const FILES: usize> {
 
 impl<T, const FILES: usize> Reread<T, FILES> {
     /// Reads the files for the first time.
-    pub(super) fn open(
+    pub(crate) fn open(
         paths: [PathBuf; FILES],
         read: fn(&[PathBuf; FILES]) -> anyhow::Result<T>,
     ) -> anyhow::Result<Self> {
@@ -56,7 +56,7 @@ impl<T, const FILES: usize> Reread<T, FILES> {
     }
 
     /// Looks at the files, and reads them again if one changed since the last look.
-    pub(super) fn current(&self) -> Current<T> {
+    pub(crate) fn current(&self) -> Current<T> {
         let mut state = lock(&self.state);
         let found = stamps(&self.paths);
         let change = if found == state.seen {

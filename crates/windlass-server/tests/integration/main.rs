@@ -7,6 +7,7 @@ mod extended;
 mod flow;
 mod hostile;
 mod limits;
+mod nodes;
 mod raw;
 mod read_only;
 mod served;

@@ -47,6 +47,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail, ensure};
 
+pub(crate) use file::{Readers, read};
+pub(crate) use reread::Reread;
+pub(crate) use tls::read_chain;
+
 pub use attempts::{Attempts, Refused, TooMany};
 pub use password::{Edited, Source, passwd, remove_user, run_passwd};
 pub(crate) use plain::{Kept, PlainPassword};
@@ -217,7 +221,7 @@ fn check(listen: &[SocketAddr], options: &AccessOptions) -> anyhow::Result<bool>
     Ok(true)
 }
 
-fn is_loopback(address: &SocketAddr) -> bool {
+pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 

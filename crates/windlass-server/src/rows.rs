@@ -14,8 +14,11 @@ use std::time::Instant;
 use arrow_pg::datatypes::arrow_schema_to_pg_fields;
 use arrow_pg::row_encoder::RowEncoder;
 use bytes::{BufMut, Bytes, BytesMut};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
-use datafusion::execution::TaskContext;
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SessionState, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionContext;
 use futures_util::{FutureExt, StreamExt};
@@ -29,6 +32,7 @@ use windlass_datafusion::pools::{AsyncJob, AsyncTask, JobOptions, TaskError};
 
 use crate::admission::Admitted;
 use crate::memory;
+use crate::nodes::{Failure, RemoteStatement, Trouble};
 use crate::plan::{self, Planned};
 use crate::queries::OpenQuery;
 use crate::wire::{Column, Format, SqlError};
@@ -46,6 +50,8 @@ pub(crate) struct Order {
     pub(crate) formats: Formats,
     pub(crate) format_options: Arc<FormatOptions>,
     pub(crate) memory: memory::StatementMemory,
+    /// What other machines get to know of it, if there are any.
+    pub(crate) remote: Option<RemoteStatement>,
 }
 
 /// Rows of a running statement. Dropping them ends it. Its futures may be dropped at any time.
@@ -219,6 +225,7 @@ async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>
         formats,
         format_options,
         memory,
+        remote,
     } = order;
     let logical = planned.plan(context).await?;
     let fields = fields(logical.schema().as_arrow(), &formats, Some(format_options))?;
@@ -226,25 +233,118 @@ async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>
     if pieces.send(Piece::Columns(columns)).await.is_err() {
         return Ok(());
     }
-    let state = context.state();
-    let physical = state.create_physical_plan(&logical).await?;
-    let task = TaskContext::from(&state).with_runtime(memory.runtime(state.runtime_env()));
-    let mut batches = execute_stream(physical, Arc::new(task))?;
-    let fields = Arc::new(fields);
-    while let Some(batch) = batches.next().await {
-        let batch = batch?;
-        if batch.num_columns() != fields.len() {
-            return Err(internal("a batch has other columns than its plan"));
+    let mut attempt = Attempt {
+        logical,
+        fields: Arc::new(fields),
+        memory,
+        pieces,
+        has_sent: false,
+    };
+    let mut state = context.state();
+    let Some(remote) = remote else {
+        return attempt.run(&state, None).await.map_err(Failed::into_error);
+    };
+    let trouble = remote.attempt(0, &mut state)?;
+    match attempt.run(&state, Some(&trouble)).await {
+        // No row was sent, so the others may compute them all again.
+        Err(Failed::Worker(failure)) if !attempt.has_sent => {
+            tracing::warn!(statement = remote.number, %failure, "tried again");
+            let trouble = remote.attempt(1, &mut state)?;
+            attempt
+                .run(&state, Some(&trouble))
+                .await
+                .map_err(Failed::into_error)
         }
-        let mut rows = RowEncoder::new(batch, Arc::clone(&fields));
-        while let Some(chunk) = next_chunk(&mut rows)? {
-            // The connection dropped them.
-            if pieces.send(Piece::Rows(chunk)).await.is_err() {
+        done => done.map_err(Failed::into_error),
+    }
+}
+
+/// One try at computing and sending all rows.
+struct Attempt {
+    logical: LogicalPlan,
+    fields: Arc<Vec<FieldInfo>>,
+    memory: memory::StatementMemory,
+    pieces: mpsc::Sender<Piece>,
+    has_sent: bool,
+}
+
+/// Why an attempt failed.
+enum Failed {
+    /// Another machine failed.
+    Worker(Failure),
+    Statement(SqlError),
+}
+
+impl Attempt {
+    async fn run(&mut self, state: &SessionState, trouble: Option<&Trouble>) -> Result<(), Failed> {
+        let physical = state.create_physical_plan(&self.logical).await?;
+        let task = TaskContext::from(state).with_runtime(self.memory.runtime(state.runtime_env()));
+        let mut batches = execute_stream(physical, Arc::new(task))?;
+        let failed = async {
+            match trouble {
+                Some(trouble) => trouble.failed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut failed = std::pin::pin!(failed);
+        loop {
+            let batch = tokio::select! {
+                biased;
+                failure = &mut failed => return Err(Failed::Worker(failure)),
+                batch = batches.next() => batch,
+            };
+            let Some(batch) = batch else {
+                return Ok(());
+            };
+            let batch = batch.map_err(|error| match trouble.and_then(Trouble::first) {
+                // The cause, where the error may be what followed from it.
+                Some(failure) => Failed::Worker(failure),
+                None => Failed::from(error),
+            })?;
+            if !self.send(batch).await? {
                 return Ok(());
             }
         }
     }
-    Ok(())
+
+    /// Sends a batch's rows. Returns `false` if the connection has no further use for them.
+    async fn send(&mut self, batch: RecordBatch) -> Result<bool, Failed> {
+        if batch.num_columns() != self.fields.len() {
+            return Err(internal("a batch has other columns than its plan").into());
+        }
+        let mut rows = RowEncoder::new(batch, Arc::clone(&self.fields));
+        while let Some(chunk) = next_chunk(&mut rows)? {
+            self.has_sent = true;
+            if self.pieces.send(Piece::Rows(chunk)).await.is_err() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Failed {
+    fn into_error(self) -> SqlError {
+        match self {
+            Self::Worker(failure) => failure.into(),
+            Self::Statement(error) => error,
+        }
+    }
+}
+
+impl From<DataFusionError> for Failed {
+    fn from(error: DataFusionError) -> Self {
+        match Failure::find(&error) {
+            Some(failure) => Self::Worker(failure),
+            None => Self::Statement(error.into()),
+        }
+    }
+}
+
+impl From<SqlError> for Failed {
+    fn from(error: SqlError) -> Self {
+        Self::Statement(error)
+    }
 }
 
 pub(crate) fn fields(

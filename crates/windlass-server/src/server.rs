@@ -4,14 +4,10 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
@@ -28,7 +24,9 @@ use crate::engine::Engine;
 use crate::http;
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
+use crate::nodes::{Nodes, WorkersConfig};
 use crate::queries::Queries;
+use crate::runtime::{self, Spill};
 use crate::shared::Shared;
 use crate::tables::Tables;
 use crate::turns::Turns;
@@ -50,9 +48,6 @@ const PROBE_EVERY: Duration = Duration::from_secs(10);
 /// Questions without an answer after which a connection ends.
 const PROBES: u32 = 6;
 
-/// Operators that are named when memory is short.
-const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
-
 /// What a server serves, and within which bounds.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -65,6 +60,8 @@ pub struct ServerConfig {
     pub tables: Tables,
     /// Number of partitions into which DataFusion cuts a plan: the workers.
     pub partitions: usize,
+    /// Other machines that compute, if there are.
+    pub workers: Option<WorkersConfig>,
     /// Number of connections at once, logged in or not.
     pub connections_max: usize,
     /// Time from connecting to the end of the login.
@@ -87,15 +84,6 @@ pub struct ServerConfig {
     pub ui: Option<UiConfig>,
 }
 
-/// Where statements put what does not fit into memory.
-#[derive(Clone, Debug)]
-pub struct Spill {
-    /// The server's own folder.
-    pub folder: PathBuf,
-    /// Bytes of all files in it.
-    pub bytes_max: u64,
-}
-
 impl ServerConfig {
     /// The defaults for two workers and more: bounds that a team of people does not notice.
     #[must_use]
@@ -106,6 +94,7 @@ impl ServerConfig {
             access,
             tables,
             partitions,
+            workers: None,
             connections_max: 1_000,
             login_timeout: Duration::from_secs(10),
             message_bytes_max: 16 << 20,
@@ -151,13 +140,18 @@ impl Server {
     /// usable.
     pub async fn start(config: ServerConfig, pools: Pools) -> anyhow::Result<Self> {
         let windlass = Windlass::install(pools)?;
-        let memory: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(
-            FairSpillPool::new(config.memory_bytes),
-            NAMED_CONSUMERS,
-        ));
-        let runtime = runtime(&config, Arc::clone(&memory))?;
+        let memory = runtime::memory(config.memory_bytes);
+        let runtime = runtime::runtime(config.spill.as_ref(), Arc::clone(&memory))?;
         let queries = Arc::<Queries>::default();
-        let engine = Engine::new(&windlass, runtime, config.partitions, &config.tables, &queries)?;
+        let nodes = config.workers.map(Nodes::open).transpose()?;
+        let engine = Engine::new(
+            &windlass,
+            runtime,
+            config.partitions,
+            &config.tables,
+            &queries,
+            nodes.as_ref(),
+        )?;
         let listener = TcpListener::bind(config.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
         let page = match &config.ui {
@@ -165,9 +159,13 @@ impl Server {
             None => None,
         };
         let turns = page.is_some().then(|| Turns::new(workers(&windlass)));
+        if let Some(nodes) = &nodes {
+            nodes.look();
+        }
         let shared = Shared {
             windlass,
             engine,
+            nodes,
             parser: PostgresCompatibilityParser::new(),
             access: config.access,
             admission: Admission::new(config.statements),
@@ -324,19 +322,6 @@ async fn accept_page(page: Option<&Page>) -> (TcpStream, SocketAddr) {
 fn workers(windlass: &Windlass) -> usize {
     let executor = windlass.pools().cpu().executor();
     executor.map_or(1, |executor| executor.snapshot().workers.len())
-}
-
-fn runtime(config: &ServerConfig, memory: Arc<dyn MemoryPool>) -> anyhow::Result<Arc<RuntimeEnv>> {
-    let disk = match &config.spill {
-        None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
-        Some(spill) => DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![spill.folder.clone()]))
-            .with_max_temp_directory_size(spill.bytes_max),
-    };
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(memory)
-        .with_disk_manager_builder(disk);
-    Ok(runtime.build_arc()?)
 }
 
 /// Looks at a server without holding it up.

@@ -16,6 +16,7 @@ use windlass_datafusion::pools::JobOptions;
 use crate::admission::Admitted;
 use crate::connections::Connected;
 use crate::engine::unknown_setting;
+use crate::nodes::RemoteStatement;
 use crate::plan::{self, Parameters, Planned};
 use crate::queries::OpenQuery;
 use crate::rows::{self, Order, Rows, within};
@@ -75,6 +76,8 @@ struct Begun {
     options: JobOptions,
     /// Bytes that the session allows its statements.
     memory: Option<usize>,
+    /// What other machines get to know of it.
+    remote: Option<RemoteStatement>,
 }
 
 /// Name and value of a setting that changed.
@@ -341,12 +344,14 @@ impl Session {
             deadline,
             options,
             memory,
+            remote,
         } = self.begin_query(text).await?;
         let order = Order {
             planned,
             formats,
             format_options: self.settings.format_options(),
             memory: self.shared.memory.statement(&self.user, memory),
+            remote,
         };
         let windlass = &self.shared.windlass;
         Ok(Rows::begin(
@@ -407,9 +412,12 @@ impl Session {
         if let Some(turns) = &self.shared.turns {
             options = options.observer(turns.of(query.number));
         }
+        let nodes = self.shared.nodes.as_ref();
+        let remote = nodes.map(|nodes| nodes.statement(query.number, &self.user, settings.clone(), deadline));
         Ok(Begun {
             options,
             memory: settings.memory,
+            remote,
             open,
             admitted,
             deadline,

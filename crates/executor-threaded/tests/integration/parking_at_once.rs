@@ -40,7 +40,7 @@ fn run_trees<I: IdleHooks>(
     assert_eq!(executor.join().total.executed(), TREES * 127);
 }
 
-/// Counts how often a worker is about to park.
+/// Counts how often a worker goes to sleep; timeouts of its parks do not count.
 struct Parks(Arc<AtomicUsize>);
 
 impl<T> TraceHooks<T> for Parks {
@@ -55,10 +55,14 @@ impl<T> TraceHooks<T> for Parks {
     }
 }
 
-/// Probes of other workers' queues tell: the default's 200 rounds make a thousand of them. A look
-/// after a park's timeout is a probe, too.
 #[test]
 fn a_worker_searches_once_before_it_parks() {
+    search_once_and_park(|_worker, config| ParkAtOnce::of(config));
+}
+
+/// Probes of other workers' queues tell: the default's 200 rounds make a thousand of them. For hooks
+/// without a timeout, after which a look makes one more.
+fn search_once_and_park<I: IdleHooks>(hooks: impl Fn(usize, &ExecutorConfig) -> I + Send + Sync + 'static) {
     const WORKERS: usize = 2;
     let parks = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&parks);
@@ -67,7 +71,7 @@ fn a_worker_searches_once_before_it_parks() {
     let a_search = u64::from(config.tuning.steal_tries) + 1;
     let executor = Executor::<()>::builder()
         .config(config)
-        .idle_hooks(|_worker, config| ParkAtOnce::of(config))
+        .idle_hooks(hooks)
         .trace_hooks(move |_worker| Parks(Arc::clone(&counted)))
         .build(|_| (), |(), _cx| {})
         .expect("the executor starts");

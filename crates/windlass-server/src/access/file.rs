@@ -13,7 +13,7 @@ use anyhow::{Context, bail, ensure};
 const BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Readers {
+pub(crate) enum Readers {
     Anybody,
     /// Its owner; also a group if `root` owns it, as keys of certificates are installed.
     OwnerOrGroupOfRoot,
@@ -25,7 +25,7 @@ pub(super) enum Readers {
 /// # Errors
 ///
 /// If it is no regular file, cannot be read, is too large, or others than `readers` can read it.
-pub(super) fn read(path: &Path, readers: Readers) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read(path: &Path, readers: Readers) -> anyhow::Result<Vec<u8>> {
     read_within(path, readers, BYTES_MAX).with_context(|| path.display().to_string())
 }
 

@@ -43,7 +43,7 @@ pub enum Change {
     Refused(anyhow::Error),
 }
 
-pub(super) struct Reread<T, const FILES: usize> {
+pub(crate) struct Reread<T, const FILES: usize> {
     paths: [PathBuf; FILES],
     read: fn(&[PathBuf; FILES]) -> anyhow::Result<T>,
     state: Mutex<State<T, FILES>>,
@@ -56,7 +56,7 @@ struct State<T, const FILES: usize> {
 }
 
 impl<T, const FILES: usize> Reread<T, FILES> {
-    pub(super) fn open(
+    pub(crate) fn open(
         paths: [PathBuf; FILES],
         read: fn(&[PathBuf; FILES]) -> anyhow::Result<T>,
     ) -> anyhow::Result<Self> {
@@ -67,7 +67,7 @@ impl<T, const FILES: usize> Reread<T, FILES> {
         Ok(Self { paths, read, state })
     }
 
-    pub(super) fn current(&self) -> Current<T> {
+    pub(crate) fn current(&self) -> Current<T> {
         let mut state = lock(&self.state);
         let found = stamps(&self.paths);
         let change = if found == state.seen {

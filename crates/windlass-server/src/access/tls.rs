@@ -137,7 +137,7 @@ impl IdentityFiles {
     }
 }
 
-fn read_chain(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+pub(crate) fn read_chain(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let bytes = file::read(path, Readers::Anybody)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let chain = chain.map_err(|error| anyhow!("{}: {}", path.display(), wrong(&error)))?;

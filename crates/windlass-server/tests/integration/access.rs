@@ -84,7 +84,7 @@ impl Secrets {
 }
 
 #[cfg(unix)]
-fn private(path: &Path, text: &str) {
+pub(crate) fn private(path: &Path, text: &str) {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let mut file = fs::OpenOptions::new()

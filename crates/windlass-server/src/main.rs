@@ -216,11 +216,12 @@ async fn run(config: ServerConfig, pools: Pools, operator: Option<SocketAddr>) -
     );
     if let Some(page) = server.ui_address()? {
         tracing::info!(address = %page, "the page");
-        eprintln!(
-            "windlass-server shows what runs at port {} of {}",
-            page.port(),
-            page.ip()
-        );
+        let scheme = if page.ip().to_canonical().is_loopback() {
+            "http"
+        } else {
+            "https"
+        };
+        eprintln!("windlass-server shows what runs on {scheme}://{page}/");
     }
     let operators = async {
         match operator {

@@ -33,7 +33,21 @@ pub(crate) struct Turns {
     epoch: Instant,
     /// Microseconds since the epoch up to which turns are noted; 0 if no page looks.
     watched_until_us: AtomicU64,
-    lanes: Box<[Mutex<VecDeque<Turn>>]>,
+    lanes: Box<[Mutex<Lane>]>,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    over: VecDeque<Turn>,
+    /// Polls that go on; more than one in the lane of threads that stand in.
+    begun: Vec<Begun>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Begun {
+    worker: usize,
+    statement: u64,
+    from_us: u64,
 }
 
 /// A time in which a worker ran one statement, in microseconds since the epoch.
@@ -78,8 +92,8 @@ impl Turns {
         })
     }
 
-    /// Gives the turns that ended after `since_us`, and has turns noted for some seconds more. A
-    /// turn that goes on is given again, with the same beginning.
+    /// Gives the turns that go on or ended after `since_us`, and has turns noted for some seconds
+    /// more. A turn that goes on is given again, with the same beginning.
     pub(crate) fn look(&self, since_us: u64) -> Look {
         self.look_at(self.us(Instant::now()), since_us)
     }
@@ -95,43 +109,45 @@ impl Turns {
         let mut turns = Vec::new();
         for (number, lane) in self.lanes.iter().enumerate() {
             let lane = lock(lane);
-            let first = lane.partition_point(|turn| turn.to_us <= since_us);
-            let first = first.max(lane.len().saturating_sub(each));
-            turns.extend(lane.range(first..).map(|turn| (number, *turn)));
+            let first = lane.over.partition_point(|turn| turn.to_us <= since_us);
+            let first = first.max(lane.over.len().saturating_sub(each));
+            turns.extend(lane.over.range(first..).map(|turn| (number, *turn)));
+            turns.extend(
+                lane.begun
+                    .iter()
+                    .map(|begun| (number, lane.so_far(begun, now_us))),
+            );
         }
         Look { now_us, turns }
     }
 
-    fn note(&self, worker: usize, statement: u64, began: Instant, ended: Instant) {
-        // Ordering: Relaxed. As in `look`.
+    /// Whether a page looks, at a time.
+    fn is_watched(&self, us: u64) -> bool {
+        // Ordering: Relaxed. As in `look_at`.
         let until = self.watched_until_us.load(Ordering::Relaxed);
-        if until == 0 {
-            return;
-        }
-        let (from_us, to_us) = (self.us(began), self.us(ended));
-        if to_us > until {
-            // Ordering: Relaxed. As in `look`, which may have prolonged the time meanwhile.
+        if us > until && until > 0 {
+            // Ordering: Relaxed. As in `look_at`, which may have prolonged the time meanwhile.
             let _ = self
                 .watched_until_us
                 .compare_exchange(until, 0, Ordering::Relaxed, Ordering::Relaxed);
-            return;
         }
-        let mut lane = lock(&self.lanes[worker.min(self.workers())]);
-        if let Some(last) = lane.back_mut()
-            && last.statement == statement
-            && from_us.saturating_sub(last.to_us) <= JOINED_US
-        {
-            last.to_us = last.to_us.max(to_us);
-            return;
+        us <= until
+    }
+
+    fn begin(&self, begun: Begun) {
+        if self.is_watched(begun.from_us) {
+            lock(self.lane(begun.worker)).begun.push(begun);
         }
-        if lane.len() >= KEPT {
-            lane.pop_front();
+    }
+
+    fn end(&self, begun: Begun, to_us: u64) {
+        if self.is_watched(to_us) {
+            lock(self.lane(begun.worker)).end(begun, to_us);
         }
-        lane.push_back(Turn {
-            statement,
-            from_us,
-            to_us,
-        });
+    }
+
+    fn lane(&self, worker: usize) -> &Mutex<Lane> {
+        &self.lanes[worker.min(self.workers())]
     }
 
     fn us(&self, at: Instant) -> u64 {
@@ -139,9 +155,72 @@ impl Turns {
     }
 }
 
+impl Lane {
+    fn clear(&mut self) {
+        self.over.clear();
+        self.begun.clear();
+    }
+
+    fn end(&mut self, begun: Begun, to_us: u64) {
+        self.begun.retain(|other| *other != begun);
+        let turn = self.so_far(&begun, to_us);
+        match self.over.back_mut() {
+            Some(last) if last.is_begin_of(&turn) => last.to_us = last.to_us.max(to_us),
+            _ => {
+                if self.over.len() >= KEPT {
+                    self.over.pop_front();
+                }
+                self.over.push_back(turn);
+            }
+        }
+    }
+
+    /// The turn of a poll up to a time, with the one before if they are drawn as one.
+    fn so_far(&self, begun: &Begun, to_us: u64) -> Turn {
+        let Begun {
+            statement, from_us, ..
+        } = *begun;
+        let before = self
+            .over
+            .back()
+            .filter(|last| last.statement == statement && from_us.saturating_sub(last.to_us) <= JOINED_US);
+        Turn {
+            statement,
+            from_us: before.map_or(from_us, |before| before.from_us),
+            to_us,
+        }
+    }
+}
+
+impl Turn {
+    fn is_begin_of(&self, other: &Self) -> bool {
+        (self.statement, self.from_us) == (other.statement, other.from_us)
+    }
+}
+
+impl OfStatement {
+    fn begun(&self, worker: usize, at: Instant) -> Begun {
+        Begun {
+            worker,
+            statement: self.statement,
+            from_us: self.turns.us(at),
+        }
+    }
+}
+
 impl TurnObserver for OfStatement {
+    fn polls(&self, worker: usize, began: Instant) {
+        // Ordering: Relaxed. As in `look_at`; no arithmetic while no page looks.
+        if self.turns.watched_until_us.load(Ordering::Relaxed) > 0 {
+            self.turns.begin(self.begun(worker, began));
+        }
+    }
+
     fn polled(&self, worker: usize, began: Instant, ended: Instant) {
-        self.turns.note(worker, self.statement, began, ended);
+        // Ordering: Relaxed. As in `polls`.
+        if self.turns.watched_until_us.load(Ordering::Relaxed) > 0 {
+            self.turns.end(self.begun(worker, began), self.turns.us(ended));
+        }
     }
 }
 
@@ -157,12 +236,17 @@ impl fmt::Debug for Turns {
 mod tests {
     use super::*;
 
-    fn at(turns: &Turns, us: u64) -> Instant {
-        turns.epoch + Duration::from_micros(us)
+    fn begun(worker: usize, statement: u64, from_us: u64) -> Begun {
+        Begun {
+            worker,
+            statement,
+            from_us,
+        }
     }
 
     fn note(turns: &Turns, worker: usize, statement: u64, us: std::ops::Range<u64>) {
-        turns.note(worker, statement, at(turns, us.start), at(turns, us.end));
+        turns.begin(begun(worker, statement, us.start));
+        turns.end(begun(worker, statement, us.start), us.end);
     }
 
     #[test]
@@ -205,6 +289,32 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_that_goes_on_is_given_up_to_now_and_then_with_its_end() {
+        let turns = Turns::new(1);
+        turns.look_at(10, 0);
+        turns.begin(begun(0, 7, 1_000));
+        turns.begin(begun(4, 7, 1_000));
+        turns.begin(begun(5, 8, 1_500));
+        let given = |now_us, since_us| {
+            let look = turns.look_at(now_us, since_us).turns.into_iter();
+            let parts = look.map(|(lane, turn)| (lane, turn.statement, turn.from_us, turn.to_us));
+            parts.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            given(2_000, 0),
+            [(0, 7, 1_000, 2_000), (1, 7, 1_000, 2_000), (1, 8, 1_500, 2_000)]
+        );
+        turns.end(begun(0, 7, 1_000), 2_500);
+        turns.end(begun(4, 7, 1_000), 2_500);
+        turns.begin(begun(0, 7, 2_550));
+        assert_eq!(
+            given(3_000, 2_500),
+            [(0, 7, 1_000, 3_000), (1, 8, 1_500, 3_000)],
+            "one in a row with its forerunner has the same beginning"
+        );
+    }
+
+    #[test]
     fn a_ring_and_a_look_are_bounded() {
         let turns = Turns::new(7);
         turns.look_at(10, 0);
@@ -213,7 +323,7 @@ mod tests {
                 note(&turns, worker, number, number * 10..number * 10 + 5);
             }
         }
-        assert_eq!(lock(&turns.lanes[3]).len(), KEPT);
+        assert_eq!(lock(&turns.lanes[3]).over.len(), KEPT);
         let look = turns.look_at(10, 0);
         assert_eq!(look.turns.len(), GIVEN);
         let last = look.turns.last().map(|(_, turn)| turn.statement);

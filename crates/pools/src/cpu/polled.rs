@@ -150,6 +150,9 @@ impl<T: Send> Task for Polled<T> {
                 None => began - self.spawned,
                 Some(waker) => waker.poll_begins(began),
             };
+            if let Some(observer) = self.job.options().turn_observer() {
+                observer.polls(cx.worker_id(), began);
+            }
             let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
             let ended = Instant::now();
             let on_core = core.lap();

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Is told of each poll of a job's futures: see
-/// [`JobOptions::observer`](super::JobOptions::observer).
+/// [`JobOptions::observer`](super::JobOptions::observer). Calls come from the thread that polls,
+/// between polls, so they should take less than a microsecond, and must not panic. `worker` is the
+/// [number of the worker](pipeline_exec::StepCx::worker_id).
 pub trait TurnObserver: Send + Sync + 'static {
-    /// A poll is over. Called on the thread that polled, between two polls, so it should take less
-    /// than a microsecond, and must not panic. `worker` is the
-    /// [number of the worker](pipeline_exec::StepCx::worker_id).
+    /// A poll begins.
+    fn polls(&self, worker: usize, began: Instant);
+
+    /// A poll is over.
     fn polled(&self, worker: usize, began: Instant, ended: Instant);
 }
 

@@ -5,7 +5,7 @@ import { byId, colour, time } from "./parts.js";
 
 const LANE = 34;
 const GAP = 8;
-const LEFT = 62;
+const LEFT = 74;
 const AXIS = 22;
 const KEPT_US = 12e6;
 
@@ -18,6 +18,7 @@ export class Lanes {
     this.workers = 0;
     this.nowUs = 0;
     this.spanS = 10;
+    this.hasOthers = false;
     this.names = new Map();
     this.isDark = matchMedia("(prefers-color-scheme: dark)");
     this.isDark.addEventListener("change", () => this.draw());
@@ -60,10 +61,10 @@ export class Lanes {
     this.draw();
   }
 
-  /** Lanes that are drawn: other threads only if they ran something. */
+  /** Lanes that are drawn: the one of other threads only once they have run something. */
   get drawn() {
-    const hasOthers = (this.lanes[this.workers] ?? []).length > 0;
-    return this.lanes.slice(0, this.workers + (hasOthers ? 1 : 0));
+    this.hasOthers ||= (this.lanes[this.workers] ?? []).length > 0;
+    return this.lanes.slice(0, this.workers + (this.hasOthers ? 1 : 0));
   }
 
   draw() {
@@ -85,7 +86,7 @@ export class Lanes {
       const top = index * (LANE + GAP);
       pen.fillStyle = soft;
       pen.textAlign = "left";
-      pen.fillText(index < this.workers ? `core ${index}` : "spare", 0, top + LANE / 2);
+      pen.fillText(index < this.workers ? `worker ${index}` : "others", 0, top + LANE / 2);
       pen.fillStyle = style.getPropertyValue("--lane");
       pen.fillRect(LEFT, top, width - LEFT, LANE);
       this.drawLane(pen, lane, top, width, scale);
@@ -111,17 +112,16 @@ export class Lanes {
       shares = new Map();
     };
     for (const { statement, from, to } of lane) {
-      let at = Math.max(from, beginUs);
-      while (at < to) {
-        const now = Math.floor((at - beginUs) / columnUs);
-        if (now >= columns) break;
-        if (now !== column) {
+      const first = Math.max(0, Math.floor((from - beginUs) / columnUs));
+      const last = Math.min(columns - 1, Math.floor((to - beginUs) / columnUs));
+      for (let at = first; at <= last; at += 1) {
+        if (at !== column) {
           flush();
-          column = now;
+          column = at;
         }
-        const end = Math.min(to, beginUs + (now + 1) * columnUs);
-        shares.set(statement, (shares.get(statement) ?? 0) + Math.max(end - at, 1));
-        at = end > at ? end : at + columnUs;
+        const left = beginUs + at * columnUs;
+        const us = Math.min(to, left + columnUs) - Math.max(from, left);
+        if (us > 0 || from === to) shares.set(statement, (shares.get(statement) ?? 0) + Math.max(us, 1));
       }
     }
     flush();

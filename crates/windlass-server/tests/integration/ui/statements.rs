@@ -160,6 +160,7 @@ fn a_statement_of_the_page_has_the_drains_time() {
         let mut server = Served::with(move |config| {
             config.ui = Some(page_anywhere());
             config.drain = drain;
+            config.login_timeout = Duration::from_secs(3_600);
         });
         let answer = block_on(async {
             let tab = Tab::logged_in(&server, "alice").await;
@@ -175,4 +176,29 @@ fn a_statement_of_the_page_has_the_drains_time() {
         assert_eq!(answer.status, status, "{}", answer.body);
         assert_eq!(server.end().ended, usize::from(status == 422));
     }
+}
+
+#[test]
+fn a_page_that_asks_again_and_again_does_not_hold_up_the_servers_end() {
+    let mut server = Served::with(|config| {
+        config.ui = Some(page_anywhere());
+        config.drain = Duration::from_secs(3_600);
+    });
+    block_on(async {
+        let tab = Tab::of(&server);
+        let mut stream = TcpStream::connect(tab.address).await.unwrap();
+        let request = format!("GET /icon.svg HTTP/1.1\r\n{}\r\n", tab.headers());
+        let mut answers = 0;
+        loop {
+            let asked = stream.write_all(request.as_bytes()).await;
+            let mut answer = [0; 16 * 1024];
+            match stream.read(&mut answer).await {
+                Ok(1..) if asked.is_ok() => answers += 1,
+                _ => break,
+            }
+            server.ask_to_end();
+        }
+        assert!(answers > 0);
+    });
+    assert_eq!(server.end().ended, 0);
 }

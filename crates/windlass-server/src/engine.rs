@@ -12,6 +12,7 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::setup_pg_catalog;
 use windlass_datafusion::{Windlass, WindlassExt};
 
+use crate::nodes::Nodes;
 use crate::queries::Queries;
 use crate::system_tables::{self, SessionUser};
 use crate::tables::{CATALOG, SCHEMA, Tables};
@@ -39,7 +40,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Makes the engine over `tables`.
+    /// Makes the engine over `tables`, which plans over the workers of `nodes` if there are any.
     ///
     /// # Errors
     ///
@@ -50,18 +51,21 @@ impl Engine {
         partitions: usize,
         tables: &Tables,
         queries: &Arc<Queries>,
+        nodes: Option<&Nodes>,
     ) -> Result<Self, DataFusionError> {
         let config = SessionConfig::new()
             .with_target_partitions(partitions)
             .with_information_schema(true)
             .with_default_catalog_and_schema(CATALOG, SCHEMA)
             .with_create_default_catalog_and_schema(false);
-        let state = SessionStateBuilder::new()
+        let mut builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
-            .with_default_features()
-            .with_windlass(windlass)
-            .build();
+            .with_default_features();
+        if let Some(nodes) = nodes {
+            builder = nodes.plan_over_workers(builder)?;
+        }
+        let state = builder.with_windlass(windlass).build();
         tables.register(&state)?;
         let catalog = state.catalog_list().catalog(CATALOG);
         let catalog = catalog.ok_or_else(|| internal_datafusion_err!("there is no catalog {CATALOG}"))?;
@@ -71,6 +75,11 @@ impl Engine {
         Ok(Self {
             template: context.state(),
         })
+    }
+
+    /// What every session begins with.
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.template
     }
 
     /// A session of its own over the shared tables.

@@ -11,13 +11,16 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 use windlass_server::access::{AccessOptions, resolve, run_passwd};
+use windlass_server::nodes::{
+    NodeAccess, NodeAccessOptions, WorkerConfig, WorkerList, WorkerServer, WorkersConfig,
+};
 use windlass_server::pools::Pools;
 use windlass_server::{
     Access, MemoryLimits, Server, ServerConfig, Source, Spill, SpillFolder, StatementLimits, TableSummary,
     Tables, UiConfig, answer_operators, machine_memory, record_metrics,
 };
 
-use arguments::{Arguments, Command, ServeArguments};
+use arguments::{Arguments, Command, MachineArguments, ServeArguments, WorkerArguments};
 
 /// Threads for what waits: sockets, timers, files.
 const WAITING_THREADS: usize = 2;
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments.command {
         Some(Command::Passwd(passwd)) => run_passwd(&passwd.users, &passwd.name, passwd.remove),
+        Some(Command::Worker(worker)) => work(worker),
         None => serve(&arguments.serve),
     };
     match done {
@@ -38,8 +42,9 @@ fn main() -> ExitCode {
 }
 
 fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
-    start_log(arguments.log_json);
-    if arguments.tables.is_empty() && arguments.table.is_empty() && arguments.tpch.is_none() {
+    let machine = &arguments.machine;
+    start_log(machine.log_json);
+    if machine.tables.is_empty() && machine.table.is_empty() && arguments.tpch.is_none() {
         bail!("there is nothing to serve: --tables DIR, --table NAME=PATH or --tpch SCALE");
     }
     let addresses = resolve(&arguments.listen)?;
@@ -47,8 +52,8 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         &addresses,
         &AccessOptions {
             users: arguments.users.clone(),
-            tls_cert: arguments.tls_cert.clone(),
-            tls_key: arguments.tls_key.clone(),
+            tls_cert: machine.tls_cert.clone(),
+            tls_key: machine.tls_key.clone(),
         },
     )?;
     let ui = arguments
@@ -56,44 +61,145 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         .as_deref()
         .map(|text| ui_config(text, &arguments.ui_host, &access));
     let ui = ui.transpose()?;
-    let mut builder = Pools::builder().mixed_threads(WAITING_THREADS);
-    if let Some(workers) = arguments.workers {
-        builder = builder.cpu_threads(workers.get());
-    }
-    let pools = builder.build()?;
-    let workers = arguments.workers.unwrap_or_else(cores);
-    let tables = Tables::new(&sources(arguments, workers))?;
-    let served = tables.summary();
-    let spill = arguments.spill.as_deref().map(SpillFolder::open).transpose()?;
+    let pools = pools(machine)?;
+    let threads = machine.threads.unwrap_or_else(cores);
+    let tables = Tables::new(&sources(machine, arguments.tpch, threads))?;
+    let spill = spill(machine)?;
     let mut config = config(
         arguments,
         addresses[0],
         access,
         tables,
-        workers.get(),
+        threads.get(),
         spill.as_ref(),
-    );
+    )?;
     config.ui = ui;
     let operator = arguments.operator.as_deref().map(operator_address).transpose()?;
-    for table in &served {
-        if let Err(error) = &table.contents {
-            tracing::warn!(table = table.name, %error, "a table cannot be read");
-        }
+    let served = tell_tables(&config.tables);
+    if arguments.tpch.is_some() && config.workers.is_some() {
+        let what = "the tables of --tpch are in this process's memory: statements that read them run here, not on workers";
+        tracing::warn!("{what}");
     }
     tracing::info!(
         tables = served.len(),
         names = shortened(&served),
-        workers,
+        threads,
         memory_bytes = config.memory_bytes,
         statements = config.statements.running,
         connections = config.connections_max,
         passwords = config.access.users().is_some(),
         tls = config.access.identity().is_some(),
-        spill = arguments.spill.is_some(),
+        workers = config.workers.is_some(),
+        spill = machine.spill.is_some(),
         "serving"
     );
     let mixed = pools.mixed();
     mixed.block_on(run(config, pools, operator))?
+}
+
+fn work(arguments: &WorkerArguments) -> anyhow::Result<()> {
+    let machine = &arguments.machine;
+    start_log(machine.log_json);
+    if machine.tables.is_empty() && machine.table.is_empty() {
+        bail!("there is nothing to read: --tables DIR or --table NAME=PATH, as the server has them");
+    }
+    let addresses = resolve(&arguments.listen)?;
+    let access = NodeAccess::of_worker(&addresses, &node_options(machine, true))?;
+    let pools = pools(machine)?;
+    let threads = machine.threads.unwrap_or_else(cores);
+    let tables = Tables::new(&sources(machine, None, threads))?;
+    let served = tell_tables(&tables);
+    let spill = spill(machine)?;
+    let mut config = WorkerConfig::new(addresses[0], access, tables);
+    config.memory_bytes = machine.memory.unwrap_or_else(half_of_memory);
+    config.memory = memory_limits(machine);
+    config.spill = spill_of(machine, spill.as_ref());
+    config.queries_max = arguments.queries.get();
+    config.drain = machine.drain;
+    tracing::info!(
+        tables = served.len(),
+        names = shortened(&served),
+        threads,
+        memory_bytes = config.memory_bytes,
+        queries = config.queries_max,
+        secret = config.access.has_secret(),
+        tls = config.access.has_tls(),
+        spill = machine.spill.is_some(),
+        "working"
+    );
+    let mixed = pools.mixed();
+    mixed.block_on(run_worker(config, pools))?
+}
+
+async fn run_worker(config: WorkerConfig, pools: Pools) -> anyhow::Result<()> {
+    let scheme = if config.access.has_tls() { "https" } else { "http" };
+    let worker = WorkerServer::start(config, pools).await?;
+    let address = worker.address()?;
+    let stopped = stop_signal()?;
+    tracing::info!(%address, "listening");
+    eprintln!("windlass-server worker listens on {scheme}://{address}");
+    let ended = worker.serve(stopped).await;
+    tracing::info!(ended, "drained");
+    Ok(())
+}
+
+fn pools(machine: &MachineArguments) -> anyhow::Result<Pools> {
+    let mut builder = Pools::builder().mixed_threads(WAITING_THREADS);
+    if let Some(threads) = machine.threads {
+        builder = builder.cpu_threads(threads.get());
+    }
+    Ok(builder.build()?)
+}
+
+fn spill(machine: &MachineArguments) -> anyhow::Result<Option<SpillFolder>> {
+    machine.spill.as_deref().map(SpillFolder::open).transpose()
+}
+
+fn spill_of(machine: &MachineArguments, folder: Option<&SpillFolder>) -> Option<Spill> {
+    folder.map(|folder| Spill {
+        folder: folder.path().to_owned(),
+        bytes_max: machine.spill_max as u64,
+    })
+}
+
+fn memory_limits(machine: &MachineArguments) -> MemoryLimits {
+    MemoryLimits {
+        statement: machine.statement_memory,
+        user: machine.user_memory,
+    }
+}
+
+/// The tables, after a word about those that cannot be read.
+fn tell_tables(tables: &Tables) -> Vec<TableSummary> {
+    let served = tables.summary();
+    for table in &served {
+        if let Err(error) = &table.contents {
+            tracing::warn!(table = table.name, %error, "a table cannot be read");
+        }
+    }
+    served
+}
+
+/// How the other machines are trusted. The certificate of a server is for its clients.
+fn node_options(machine: &MachineArguments, is_worker: bool) -> NodeAccessOptions {
+    NodeAccessOptions {
+        secret: machine.node_secret.clone(),
+        ca: machine.node_ca.clone(),
+        tls_cert: machine.tls_cert.clone().filter(|_| is_worker),
+        tls_key: machine.tls_key.clone().filter(|_| is_worker),
+    }
+}
+
+fn workers(arguments: &ServeArguments) -> anyhow::Result<Option<WorkersConfig>> {
+    let list = match &arguments.workers_file {
+        Some(path) => WorkerList::File(path.clone()),
+        None if arguments.workers.is_empty() => return Ok(None),
+        None => WorkerList::Fixed(arguments.workers.clone()),
+    };
+    let access = NodeAccess::of_coordinator(&node_options(&arguments.machine, false))?;
+    let mut config = WorkersConfig::new(list, access);
+    config.bytes_per_thread = arguments.worker_bytes;
+    Ok(Some(config))
 }
 
 async fn run(config: ServerConfig, pools: Pools, operator: Option<SocketAddr>) -> anyhow::Result<()> {
@@ -154,10 +260,10 @@ fn start_log(is_json: bool) {
     if is_json { log.json().init() } else { log.init() }
 }
 
-fn sources(arguments: &ServeArguments, partitions: NonZeroUsize) -> Vec<Source> {
-    let folders = arguments.tables.iter().cloned().map(Source::Folder);
-    let named = arguments.table.iter().cloned().map(Source::Named);
-    let tpch = arguments.tpch.map(|scale| Source::Tpch { scale, partitions });
+fn sources(machine: &MachineArguments, tpch: Option<f64>, partitions: NonZeroUsize) -> Vec<Source> {
+    let folders = machine.tables.iter().cloned().map(Source::Folder);
+    let named = machine.table.iter().cloned().map(Source::Named);
+    let tpch = tpch.map(|scale| Source::Tpch { scale, partitions });
     folders.chain(named).chain(tpch).collect()
 }
 
@@ -166,10 +272,12 @@ fn config(
     listen: SocketAddr,
     access: Access,
     tables: Tables,
-    workers: usize,
+    threads: usize,
     spill: Option<&SpillFolder>,
-) -> ServerConfig {
-    let mut config = ServerConfig::new(listen, access, tables, workers);
+) -> anyhow::Result<ServerConfig> {
+    let machine = &arguments.machine;
+    let mut config = ServerConfig::new(listen, access, tables, threads);
+    config.workers = workers(arguments)?;
     config.connections_max = arguments.connections.get();
     config.statements = StatementLimits {
         running: arguments.statements,
@@ -177,17 +285,11 @@ fn config(
         ..config.statements
     };
     config.statement_time_max = arguments.statement_time;
-    config.memory_bytes = arguments.memory.unwrap_or_else(half_of_memory);
-    config.memory = MemoryLimits {
-        statement: arguments.statement_memory,
-        user: arguments.user_memory,
-    };
-    config.spill = spill.map(|folder| Spill {
-        folder: folder.path().to_owned(),
-        bytes_max: arguments.spill_max as u64,
-    });
-    config.drain = arguments.drain;
-    config
+    config.memory_bytes = machine.memory.unwrap_or_else(half_of_memory);
+    config.memory = memory_limits(machine);
+    config.spill = spill_of(machine, spill);
+    config.drain = machine.drain;
+    Ok(config)
 }
 
 fn cores() -> NonZeroUsize {

@@ -1,4 +1,4 @@
-//! What operators and their programs ask on a port of its own: `/health` and `/metrics`.
+//! `/health` and `/metrics`, for operators, on a port of their own.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,16 +16,16 @@ use tokio::net::TcpListener;
 use crate::http;
 use crate::server::Watch;
 
-/// Upper bounds of the times that are counted, in seconds.
+/// Seconds.
 const BUCKETS: &[f64] = &[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
 ];
 
-/// The metrics of the process, from now on.
+/// Installs the process's metrics recorder.
 ///
 /// # Errors
 ///
-/// If the process has a recorder already.
+/// If there is a recorder already.
 pub fn record_metrics() -> anyhow::Result<PrometheusHandle> {
     let recorder = PrometheusBuilder::new().set_buckets(BUCKETS)?.build_recorder();
     let handle = recorder.handle();
@@ -50,7 +50,7 @@ pub fn record_metrics() -> anyhow::Result<PrometheusHandle> {
     Ok(handle)
 }
 
-/// Answers until the process ends or the future is dropped.
+/// Answers until the future is dropped.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! A statement's rows: planned, computed and written as messages by one job, and taken by its
-//! connection.
+//! A statement's rows: one job plans, computes and writes them as messages; the connection takes
+//! them.
 //!
 //! ```text
 //!   workers: plan ─► compute ─► write 256 rows as messages ─► two chunks at most ─► connection ─► client
@@ -9,12 +9,16 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_pg::datatypes::arrow_schema_to_pg_fields;
 use arrow_pg::row_encoder::RowEncoder;
 use bytes::{BufMut, Bytes, BytesMut};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
-use datafusion::execution::TaskContext;
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SessionState, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionContext;
 use futures_util::{FutureExt, StreamExt};
@@ -28,38 +32,40 @@ use windlass_datafusion::pools::{AsyncJob, AsyncTask, JobOptions, TaskError};
 
 use crate::admission::Admitted;
 use crate::memory;
+use crate::nodes::{Failure, RemoteStatement, Trouble};
 use crate::plan::{self, Planned};
 use crate::queries::OpenQuery;
 use crate::wire::{Column, Format, SqlError};
 
-/// Number of rows in a chunk.
 const CHUNK_ROWS: usize = 256;
 
-/// Bytes after which a chunk ends, however few rows it has.
+/// Ends a chunk, however few rows it has.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Number of chunks that wait for the client.
+/// Chunks that wait for the client.
 const CHUNKS: usize = 2;
 
-/// What a statement runs with.
 pub(crate) struct Order {
     pub(crate) planned: Planned,
     pub(crate) formats: Formats,
     pub(crate) format_options: Arc<FormatOptions>,
     pub(crate) memory: memory::StatementMemory,
+    /// What other machines get to know of it, if there are any.
+    pub(crate) remote: Option<RemoteStatement>,
 }
 
-/// The rows of a statement that runs. Dropping it ends the statement.
+/// Rows of a running statement. Dropping them ends it. Its futures may be dropped at any time.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pieces: mpsc::Receiver<Piece>,
     columns: Option<Vec<Column>>,
-    /// `None` once its end was seen.
+    /// `None` after its end.
     outcome: Option<AsyncTask<Result<(), SqlError>>>,
-    /// What was taken, and not given yet.
+    /// Taken from the channel, not yet given.
     rest: Chunk,
     open: OpenQuery,
-    _admitted: Admitted,
+    admitted: Admitted,
+    deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -68,24 +74,24 @@ enum Piece {
     Rows(Chunk),
 }
 
-/// Rows as messages.
 #[derive(Debug, Default)]
 struct Chunk {
     bytes: Bytes,
-    /// Where each row ends in `bytes`, from the first to the last.
+    /// Where each row ends in `bytes`.
     ends: Vec<usize>,
-    /// Number of rows that are given, and bytes of theirs that are cut off the front of `bytes`.
+    /// Rows that were given, and bytes that were cut off the front of `bytes`.
     given: usize,
     cut: usize,
 }
 
 impl Rows {
-    /// Begins a statement. Its job plans it, too.
+    /// The statement's job plans it, too.
     pub(crate) fn begin(
         windlass: &Windlass,
         context: &SessionContext,
         open: OpenQuery,
         admitted: Admitted,
+        deadline: Option<Instant>,
         options: JobOptions,
         order: Order,
     ) -> Self {
@@ -104,15 +110,26 @@ impl Rows {
             outcome: Some(outcome),
             rest: Chunk::default(),
             open,
-            _admitted: admitted,
+            admitted,
+            deadline,
         }
     }
 
-    /// Waits for the columns. May be dropped at any time.
+    /// The client takes no rows for now: another statement may run.
+    pub(crate) fn pause(&mut self) {
+        self.admitted.pause();
+    }
+
+    /// Waits until the statement may go on, at most up to its deadline.
     ///
     /// # Errors
     ///
-    /// The statement's, if it fails before.
+    /// If too many statements wait, or its time is over.
+    pub(crate) async fn resume(&mut self) -> Result<(), SqlError> {
+        within(self.deadline, self.admitted.resume()).await?
+    }
+
+    /// Waits for the columns.
     pub(crate) async fn columns(&mut self) -> Result<&[Column], SqlError> {
         if self.columns.is_none() {
             match self.pieces.recv().await {
@@ -127,12 +144,7 @@ impl Rows {
         Ok(self.columns.as_deref().unwrap_or_default())
     }
 
-    /// Waits for up to `max` further rows: messages and their number; `None` after the last. May be
-    /// dropped at any time.
-    ///
-    /// # Errors
-    ///
-    /// The statement's.
+    /// Returns up to `max` rows as messages, and their number; `None` after the last.
     pub(crate) async fn next(&mut self, max: u64) -> Result<Option<(Bytes, u64)>, SqlError> {
         Ok(if self.is_at_end().await? {
             None
@@ -141,11 +153,7 @@ impl Rows {
         })
     }
 
-    /// Whether every row was given. Waits for the next row, or the end. May be dropped at any time.
-    ///
-    /// # Errors
-    ///
-    /// The statement's.
+    /// Waits for the next row or the end.
     pub(crate) async fn is_at_end(&mut self) -> Result<bool, SqlError> {
         self.columns().await?;
         while self.rest.is_empty() {
@@ -163,7 +171,7 @@ impl Rows {
         self.open.ended(Ok(()));
     }
 
-    /// Waits for the job's end, and says how it ended; well, if that was said before.
+    /// Waits for the job; `Ok` if its end was seen before.
     async fn end(&mut self) -> Result<(), SqlError> {
         let Some(outcome) = &mut self.outcome else {
             return Ok(());
@@ -176,7 +184,24 @@ impl Rows {
     }
 }
 
-/// Waits for the end of a job's first task, and says how it ended. May be dropped at any time.
+/// Waits for `work`, but not beyond the deadline.
+///
+/// # Errors
+///
+/// If the deadline has passed.
+pub(crate) async fn within<T>(
+    deadline: Option<Instant>,
+    work: impl Future<Output = T>,
+) -> Result<T, SqlError> {
+    match deadline {
+        None => Ok(work.await),
+        Some(deadline) => {
+            let done = tokio::time::timeout_at(deadline.into(), work).await;
+            done.map_err(|_elapsed| SqlError::timed_out())
+        }
+    }
+}
+
 async fn ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Result<T, SqlError> {
     match AssertUnwindSafe(task).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
@@ -200,6 +225,7 @@ async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>
         formats,
         format_options,
         memory,
+        remote,
     } = order;
     let logical = planned.plan(context).await?;
     let fields = fields(logical.schema().as_arrow(), &formats, Some(format_options))?;
@@ -207,25 +233,118 @@ async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>
     if pieces.send(Piece::Columns(columns)).await.is_err() {
         return Ok(());
     }
-    let state = context.state();
-    let physical = state.create_physical_plan(&logical).await?;
-    let task = TaskContext::from(&state).with_runtime(memory.runtime(state.runtime_env()));
-    let mut batches = execute_stream(physical, Arc::new(task))?;
-    let fields = Arc::new(fields);
-    while let Some(batch) = batches.next().await {
-        let batch = batch?;
-        if batch.num_columns() != fields.len() {
-            return Err(internal("a batch has other columns than its plan"));
+    let mut attempt = Attempt {
+        logical,
+        fields: Arc::new(fields),
+        memory,
+        pieces,
+        has_sent: false,
+    };
+    let mut state = context.state();
+    let Some(remote) = remote else {
+        return attempt.run(&state, None).await.map_err(Failed::into_error);
+    };
+    let trouble = remote.attempt(0, &mut state)?;
+    match attempt.run(&state, Some(&trouble)).await {
+        // No row was sent, so the others may compute them all again.
+        Err(Failed::Worker(failure)) if !attempt.has_sent => {
+            tracing::warn!(statement = remote.number, %failure, "tried again");
+            let trouble = remote.attempt(1, &mut state)?;
+            attempt
+                .run(&state, Some(&trouble))
+                .await
+                .map_err(Failed::into_error)
         }
-        let mut rows = RowEncoder::new(batch, Arc::clone(&fields));
-        while let Some(chunk) = next_chunk(&mut rows)? {
-            // The connection has no further use for them.
-            if pieces.send(Piece::Rows(chunk)).await.is_err() {
+        done => done.map_err(Failed::into_error),
+    }
+}
+
+/// One try at computing and sending all rows.
+struct Attempt {
+    logical: LogicalPlan,
+    fields: Arc<Vec<FieldInfo>>,
+    memory: memory::StatementMemory,
+    pieces: mpsc::Sender<Piece>,
+    has_sent: bool,
+}
+
+/// Why an attempt failed.
+enum Failed {
+    /// Another machine failed.
+    Worker(Failure),
+    Statement(SqlError),
+}
+
+impl Attempt {
+    async fn run(&mut self, state: &SessionState, trouble: Option<&Trouble>) -> Result<(), Failed> {
+        let physical = state.create_physical_plan(&self.logical).await?;
+        let task = TaskContext::from(state).with_runtime(self.memory.runtime(state.runtime_env()));
+        let mut batches = execute_stream(physical, Arc::new(task))?;
+        let failed = async {
+            match trouble {
+                Some(trouble) => trouble.failed().await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut failed = std::pin::pin!(failed);
+        loop {
+            let batch = tokio::select! {
+                biased;
+                failure = &mut failed => return Err(Failed::Worker(failure)),
+                batch = batches.next() => batch,
+            };
+            let Some(batch) = batch else {
+                return Ok(());
+            };
+            let batch = batch.map_err(|error| match trouble.and_then(Trouble::first) {
+                // The cause, where the error may be what followed from it.
+                Some(failure) => Failed::Worker(failure),
+                None => Failed::from(error),
+            })?;
+            if !self.send(batch).await? {
                 return Ok(());
             }
         }
     }
-    Ok(())
+
+    /// Sends a batch's rows. Returns `false` if the connection has no further use for them.
+    async fn send(&mut self, batch: RecordBatch) -> Result<bool, Failed> {
+        if batch.num_columns() != self.fields.len() {
+            return Err(internal("a batch has other columns than its plan").into());
+        }
+        let mut rows = RowEncoder::new(batch, Arc::clone(&self.fields));
+        while let Some(chunk) = next_chunk(&mut rows)? {
+            self.has_sent = true;
+            if self.pieces.send(Piece::Rows(chunk)).await.is_err() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Failed {
+    fn into_error(self) -> SqlError {
+        match self {
+            Self::Worker(failure) => failure.into(),
+            Self::Statement(error) => error,
+        }
+    }
+}
+
+impl From<DataFusionError> for Failed {
+    fn from(error: DataFusionError) -> Self {
+        match Failure::find(&error) {
+            Some(failure) => Self::Worker(failure),
+            None => Self::Statement(error.into()),
+        }
+    }
+}
+
+impl From<SqlError> for Failed {
+    fn from(error: SqlError) -> Self {
+        Self::Statement(error)
+    }
 }
 
 pub(crate) fn fields(
@@ -253,7 +372,7 @@ pub(crate) fn columns(fields: &[FieldInfo]) -> Result<Vec<Column>, SqlError> {
     Ok(fields.iter().map(column).collect())
 }
 
-/// The next rows as messages; `None` after the last.
+/// `None` after the last row.
 fn next_chunk(rows: &mut RowEncoder) -> Result<Option<Chunk>, SqlError> {
     let mut bytes = BytesMut::new();
     let mut ends = Vec::new();
@@ -283,7 +402,7 @@ impl Chunk {
         self.given >= self.ends.len()
     }
 
-    /// Gives its next rows, `max` at most. It is not empty.
+    /// At most `max` rows of a chunk that is not empty.
     fn give(&mut self, max: u64) -> (Bytes, u64) {
         let left = self.ends.len() - self.given;
         let rows = usize::try_from(max).map_or(left, |max| max.min(left));
@@ -298,11 +417,7 @@ impl Chunk {
     }
 }
 
-/// Runs `work` as a job of its own, such as the planning that a client asks about.
-///
-/// # Errors
-///
-/// Those of `work`, or why it ended early.
+/// Runs `work` as a job, such as the planning that Describe asks for.
 pub(crate) async fn in_job<T: Send + 'static>(
     windlass: &Windlass,
     options: JobOptions,

@@ -4,15 +4,12 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
-use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -27,7 +24,9 @@ use crate::engine::Engine;
 use crate::http;
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
+use crate::nodes::{Nodes, WorkersConfig};
 use crate::queries::Queries;
+use crate::runtime::{self, Spill};
 use crate::shared::Shared;
 use crate::tables::Tables;
 use crate::turns::Turns;
@@ -37,8 +36,17 @@ use crate::wire::{Backend, SqlError};
 /// Time after the drain in which connections tell their clients why they end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Operators that are named when memory is short.
-const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
+/// Connections that are refused at once while the server drains.
+const REFUSED_AT_ONCE: usize = 64;
+
+/// Time without a word from a client after which its machine is asked whether it is there.
+const SILENT: Duration = Duration::from_secs(60);
+
+/// Time between two such questions.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
+
+/// Questions without an answer after which a connection ends.
+const PROBES: u32 = 6;
 
 /// What a server serves, and within which bounds.
 #[derive(Debug)]
@@ -52,6 +60,8 @@ pub struct ServerConfig {
     pub tables: Tables,
     /// Number of partitions into which DataFusion cuts a plan: the workers.
     pub partitions: usize,
+    /// Other machines that compute, if there are.
+    pub workers: Option<WorkersConfig>,
     /// Number of connections at once, logged in or not.
     pub connections_max: usize,
     /// Time from connecting to the end of the login.
@@ -74,15 +84,6 @@ pub struct ServerConfig {
     pub ui: Option<UiConfig>,
 }
 
-/// Where statements put what does not fit into memory.
-#[derive(Clone, Debug)]
-pub struct Spill {
-    /// The server's own folder.
-    pub folder: PathBuf,
-    /// Bytes of all files in it.
-    pub bytes_max: u64,
-}
-
 impl ServerConfig {
     /// The defaults for two workers and more: bounds that a team of people does not notice.
     #[must_use]
@@ -93,6 +94,7 @@ impl ServerConfig {
             access,
             tables,
             partitions,
+            workers: None,
             connections_max: 1_000,
             login_timeout: Duration::from_secs(10),
             message_bytes_max: 16 << 20,
@@ -138,13 +140,18 @@ impl Server {
     /// usable.
     pub async fn start(config: ServerConfig, pools: Pools) -> anyhow::Result<Self> {
         let windlass = Windlass::install(pools)?;
-        let memory: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(
-            FairSpillPool::new(config.memory_bytes),
-            NAMED_CONSUMERS,
-        ));
-        let runtime = runtime(&config, Arc::clone(&memory))?;
+        let memory = runtime::memory(config.memory_bytes);
+        let runtime = runtime::runtime(config.spill.as_ref(), Arc::clone(&memory))?;
         let queries = Arc::<Queries>::default();
-        let engine = Engine::new(&windlass, runtime, config.partitions, &config.tables, &queries)?;
+        let nodes = config.workers.map(Nodes::open).transpose()?;
+        let engine = Engine::new(
+            &windlass,
+            runtime,
+            config.partitions,
+            &config.tables,
+            &queries,
+            nodes.as_ref(),
+        )?;
         let listener = TcpListener::bind(config.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
         let page = match &config.ui {
@@ -152,9 +159,13 @@ impl Server {
             None => None,
         };
         let turns = page.is_some().then(|| Turns::new(workers(&windlass)));
+        if let Some(nodes) = &nodes {
+            nodes.look();
+        }
         let shared = Shared {
             windlass,
             engine,
+            nodes,
             parser: PostgresCompatibilityParser::new(),
             access: config.access,
             admission: Admission::new(config.statements),
@@ -204,7 +215,7 @@ impl Server {
 
     /// Serves until `shutdown` is done. Then idle connections end, running statements have the
     /// drain's time, and the rest is ended.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
+    pub async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Drained {
         let mut connections = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -212,9 +223,7 @@ impl Server {
                 biased;
                 () = &mut shutdown => break,
                 Some(_ended) = connections.join_next() => {}
-                (stream, peer) = http::accept(&self.listener, "a connection") => {
-                    self.accept(&mut connections, stream, peer);
-                }
+                (stream, peer) = self.next() => self.accept(&mut connections, stream, peer),
                 (stream, peer) = accept_page(self.page.as_ref()) => {
                     if let Some(page) = &self.page {
                         page.accept(&mut connections, stream, peer);
@@ -222,14 +231,17 @@ impl Server {
                 }
             }
         }
-        drop(self.listener);
-        drop(self.page);
+        drop(self.page.take());
         self.shared.draining.cancel();
         let in_time = tokio::time::timeout(self.drain, async {
             while connections.join_next().await.is_some() {}
         });
-        if in_time.await.is_ok() {
-            return Drained { ended: 0 };
+        tokio::select! {
+            biased;
+            drained = in_time => if drained.is_ok() {
+                return Drained { ended: 0 };
+            },
+            () = self.refuse() => {}
         }
         let ended = self.shared.queries.open().len();
         self.shared.killed.cancel();
@@ -240,6 +252,34 @@ impl Server {
             connections.shutdown().await;
         }
         Drained { ended }
+    }
+
+    /// The next connection. May be dropped at any time.
+    async fn next(&self) -> (TcpStream, SocketAddr) {
+        let (stream, peer) = http::accept(&self.listener, "a connection").await;
+        if let Err(error) = set_options(&stream) {
+            tracing::debug!(%peer, %error, "options of a socket");
+        }
+        (stream, peer)
+    }
+
+    /// Takes cancel requests for statements that still run, and refuses other connections, which
+    /// the drain does not wait for. Does not end.
+    async fn refuse(&self) {
+        let mut refused = JoinSet::new();
+        loop {
+            tokio::select! {
+                Some(_ended) = refused.join_next() => {}
+                (stream, peer) = self.next() => if refused.len() < REFUSED_AT_ONCE {
+                    let shared = Arc::clone(&self.shared);
+                    refused.spawn(async move {
+                        if let Err(gone) = login::refuse(stream, shared).await {
+                            tracing::debug!(%peer, %gone, "a connection ended");
+                        }
+                    });
+                },
+            }
+        }
     }
 
     fn accept(&self, connections: &mut JoinSet<()>, stream: TcpStream, peer: SocketAddr) {
@@ -254,15 +294,21 @@ impl Server {
         };
         connections.spawn(async move {
             let _place = place;
-            // Small messages go out at once.
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%peer, %error, "no TCP_NODELAY");
-            }
             if let Err(gone) = login::serve(stream, peer, shared).await {
                 tracing::debug!(%peer, %gone, "a connection ended");
             }
         });
     }
+}
+
+/// Small messages go out at once; a client whose machine is gone is found.
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(SILENT)
+        .with_interval(PROBE_EVERY)
+        .with_retries(PROBES);
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
 
 async fn accept_page(page: Option<&Page>) -> (TcpStream, SocketAddr) {
@@ -276,19 +322,6 @@ async fn accept_page(page: Option<&Page>) -> (TcpStream, SocketAddr) {
 fn workers(windlass: &Windlass) -> usize {
     let executor = windlass.pools().cpu().executor();
     executor.map_or(1, |executor| executor.snapshot().workers.len())
-}
-
-fn runtime(config: &ServerConfig, memory: Arc<dyn MemoryPool>) -> anyhow::Result<Arc<RuntimeEnv>> {
-    let disk = match &config.spill {
-        None => DiskManagerBuilder::default().with_mode(DiskManagerMode::Disabled),
-        Some(spill) => DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![spill.folder.clone()]))
-            .with_max_temp_directory_size(spill.bytes_max),
-    };
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_pool(memory)
-        .with_disk_manager_builder(disk);
-    Ok(runtime.build_arc()?)
 }
 
 /// Looks at a server without holding it up.

@@ -13,12 +13,15 @@ use crate::admission::Admission;
 use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::memory::UsersMemory;
+use crate::nodes::Nodes;
 use crate::queries::Queries;
 use crate::turns::Turns;
 
 pub(crate) struct Shared {
     pub(crate) windlass: Windlass,
     pub(crate) engine: Engine,
+    /// Other machines that compute, if there are.
+    pub(crate) nodes: Option<Nodes>,
     pub(crate) parser: PostgresCompatibilityParser,
     pub(crate) access: Access,
     pub(crate) admission: Arc<Admission>,

@@ -44,7 +44,7 @@ impl Default for JobOptions {
 }
 
 impl JobOptions {
-    /// Makes the options of a normal job without limits.
+    /// Options of a normal job without limits.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,14 +61,14 @@ impl JobOptions {
         self
     }
 
-    /// Longest time from the job's opening, after which its tasks return
+    /// Time from the job's opening, after which its tasks return
     /// [`TaskError::DeadlineExceeded`](super::TaskError::DeadlineExceeded). Default: none.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// Largest number of workers that run its tasks at once. Default: all.
+    /// Most workers that run its tasks at once. Default: all.
     ///
     /// # Panics
     ///
@@ -79,7 +79,7 @@ impl JobOptions {
         self
     }
 
-    /// Bytes that the job may hold, enforced by the query engine. Default: no limit.
+    /// Bytes that the query engine lets the job hold. Default: no limit.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
         self

@@ -119,7 +119,7 @@ fn a_job_with_one_long_poll_is_still_young() {
             yield_now().await;
         }
     });
-    // The polls of the heavy job between two polls of a job whose first took 10 ms.
+    // Polls of the heavy job between two polls of a job whose first took 10 ms.
     let in_between = || {
         let before = polls.load(Ordering::Relaxed);
         while polls.load(Ordering::Relaxed) < before + 40 {
@@ -134,7 +134,7 @@ fn a_job_with_one_long_poll_is_still_young() {
         });
         pollster::block_on(task).unwrap()
     };
-    // The operating system may give the worker's time to other processes.
+    // Other processes may take the worker's time.
     assert!((0..20).any(|_attempt| in_between() == 0));
     drop(works_on);
 }
@@ -291,7 +291,7 @@ fn a_future_that_never_waits_is_paused_by_its_budget() {
         }
     });
     pollster::block_on(steps).unwrap();
-    // A turn has at most the whole budget of 128 units.
+    // A turn has at most 128 units.
     assert!(job.used().turns >= 10_000 / 128, "{:?}", job.used());
 }
 

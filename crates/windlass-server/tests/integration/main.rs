@@ -8,6 +8,7 @@ mod extended;
 mod flow;
 mod hostile;
 mod limits;
+mod nodes;
 mod raw;
 mod read_only;
 mod served;

@@ -12,7 +12,7 @@ use tokio_postgres::{Client, Config, NoTls};
 use windlass_datafusion::pools::Pools;
 use windlass_server::{Access, Drained, Server, ServerConfig, Source, Tables, Watch};
 
-/// A running server. Its drop drains it.
+/// Its drop drains the server.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     /// The page's address, if it has one.
@@ -28,7 +28,7 @@ impl Served {
         Self::with(|_| {})
     }
 
-    /// A server over a folder with `cities.csv`, configured by `change`.
+    /// Serves a folder with `cities.csv`.
     pub(crate) fn with(change: impl FnOnce(&mut ServerConfig) + Send + 'static) -> Self {
         Self::over(Access::open_loopback(), &[], change)
     }
@@ -58,7 +58,7 @@ impl Served {
                     ready.send((addresses, server.watch())).unwrap();
                     server
                         .serve(async {
-                            // A dropped sender stops the server as well.
+                            // A dropped sender stops the server too.
                             let _ = stopped.await;
                         })
                         .await
@@ -96,17 +96,16 @@ impl Served {
 
     pub(crate) async fn connect_as(&self, user: &str) -> Client {
         let (client, connection) = self.config(user).connect(NoTls).await.unwrap();
-        // Ends when the client is dropped, or when the server ends it.
+        // Ends when the client is dropped or the server closes.
         tokio::spawn(connection);
         client
     }
 
-    /// Asks the server to end, without waiting for it.
+    /// Does not wait.
     pub(crate) fn ask_to_end(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Ends the server, and says what it had to do.
     pub(crate) fn end(mut self) -> Drained {
         self.ask_to_end();
         self.thread.take().expect("ended once").join().unwrap()
@@ -127,13 +126,12 @@ impl Drop for Served {
 
 pub(crate) const CITIES: &str = "city,country,people\nBern,CH,134591\nOslo,NO,697549\nZug,CH,30542\n";
 
-/// Runs a test's code of clients.
 pub(crate) fn block_on<F: Future>(test: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap().block_on(test)
 }
 
-/// The code and the text of a server's error.
+/// Code and text.
 pub(crate) fn error_of(error: &tokio_postgres::Error) -> (String, String) {
     let error = error
         .as_db_error()
@@ -141,6 +139,6 @@ pub(crate) fn error_of(error: &tokio_postgres::Error) -> (String, String) {
     (error.code().code().to_owned(), error.message().to_owned())
 }
 
-/// A statement that ends by itself only after minutes, and pauses often.
+/// Takes minutes, and pauses often.
 pub(crate) const ENDLESS: &str =
     "select count(*) from generate_series(1, 20000000000) as a(i) where i % 7 = 3";

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::{Client, SimpleQueryMessage};
 use windlass_server::tables::{CATALOG, SCHEMA};
 use windlass_server::{Access, Source, Tables};
 
@@ -12,7 +12,7 @@ use super::served::{Served, block_on};
 
 const SCALE: f64 = 0.01;
 
-fn query(number: usize) -> String {
+pub(crate) fn query(number: usize) -> String {
     let path = format!(
         "{}/../windlass-datafusion/tests/tpch/q{number:02}.sql",
         env!("CARGO_MANIFEST_DIR")
@@ -20,7 +20,7 @@ fn query(number: usize) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-async fn in_process(context: &SessionContext, sql: &str) -> Vec<Vec<String>> {
+pub(crate) async fn in_process(context: &SessionContext, sql: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for batch in context.sql(sql).await.unwrap().collect().await.unwrap() {
         let options = FormatOptions::default();
@@ -41,11 +41,37 @@ async fn in_process(context: &SessionContext, sql: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// Numbers without the zeros behind their point, which the two sides write differently.
+/// The two sides write the zeros behind a point differently.
 fn plain(value: &str) -> String {
     match value.parse::<f64>() {
         Ok(_) if value.contains('.') => value.trim_end_matches('0').trim_end_matches('.').to_owned(),
         _ => value.to_owned(),
+    }
+}
+
+/// The rows as text.
+pub(crate) async fn over_the_wire(client: &Client, number: usize, sql: &str) -> Vec<Vec<String>> {
+    let messages = client
+        .simple_query(sql)
+        .await
+        .unwrap_or_else(|error| panic!("Q{number}: {error:?}"));
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(
+            (0..row.len())
+                .map(|at| row.get(at).unwrap_or_default().to_owned())
+                .collect(),
+        ),
+        _ => None,
+    });
+    rows.collect()
+}
+
+pub(crate) fn same_rows(number: usize, found: &[Vec<String>], expected: &[Vec<String>]) {
+    assert_eq!(found.len(), expected.len(), "Q{number}");
+    for (found, expected) in found.iter().zip(expected) {
+        let found: Vec<_> = found.iter().map(|value| plain(value)).collect();
+        let expected: Vec<_> = expected.iter().map(|value| plain(value)).collect();
+        assert_eq!(found, expected, "Q{number}");
     }
 }
 
@@ -67,27 +93,8 @@ fn twenty_two_queries_through_the_wire_equal_those_in_process() {
         for number in 1..=22 {
             let sql = query(number);
             let expected = in_process(&context, &sql).await;
-            let messages = client
-                .simple_query(&sql)
-                .await
-                .unwrap_or_else(|error| panic!("Q{number}: {error:?}"));
-            let found: Vec<Vec<String>> = messages
-                .iter()
-                .filter_map(|message| match message {
-                    SimpleQueryMessage::Row(row) => Some(
-                        (0..row.len())
-                            .map(|at| row.get(at).unwrap_or_default().to_owned())
-                            .collect(),
-                    ),
-                    _ => None,
-                })
-                .collect();
-            assert_eq!(found.len(), expected.len(), "Q{number}");
-            for (found, expected) in found.iter().zip(&expected) {
-                let found: Vec<_> = found.iter().map(|value| plain(value)).collect();
-                let expected: Vec<_> = expected.iter().map(|value| plain(value)).collect();
-                assert_eq!(found, expected, "Q{number}");
-            }
+            let found = over_the_wire(&client, number, &sql).await;
+            same_rows(number, &found, &expected);
         }
     });
 }

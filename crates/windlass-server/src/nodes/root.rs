@@ -1,0 +1,123 @@
+//! The top of a plan that came from another node: what may not be in it is refused, and a panic
+//! below it is an error.
+//!
+//! The service of a worker does not see a panic in a task that it spawned: the task's rows would
+//! seem to end. The node keeps the plan's shape, since a worker's measures are counted by place.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
+use datafusion::common::{exec_err, internal_datafusion_err};
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::sink::DataSinkExec;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion_distributed::{WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse};
+use futures_util::StreamExt;
+use pipeline_exec::panic_text;
+
+/// Checks a plan that came, and puts the node on it.
+pub(crate) fn receive(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRewriteEventResponse> {
+    event.plan.apply(|plan| {
+        if plan.is::<DataSinkExec>() {
+            return exec_err!("a worker only reads");
+        }
+        if let Some(scan) = plan.downcast_ref::<DataSourceExec>()
+            && let Some(files) = scan.data_source().downcast_ref::<FileScanConfig>()
+            && files.object_store_url != ObjectStoreUrl::local_filesystem()
+        {
+            return exec_err!("a worker reads its own tables, not {}", files.object_store_url);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(WorkerPlanRewriteEventResponse::new(Arc::new(ReceivedExec {
+        plan: event.plan,
+    })))
+}
+
+/// Stands for `plan`: its children and its measures are the plan's.
+struct ReceivedExec {
+    plan: Arc<dyn ExecutionPlan>,
+}
+
+impl ExecutionPlan for ReceivedExec {
+    fn name(&self) -> &str {
+        self.plan.name()
+    }
+
+    fn downcast_delegate(&self) -> Option<&dyn ExecutionPlan> {
+        Some(self.plan.as_ref())
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.plan.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.plan.children()
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.plan.apply_expressions(f)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(Self {
+            plan: Arc::clone(&self.plan).replace_children(children, options)?,
+        }))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let rows = self.plan.execute(partition, context)?;
+        let schema = rows.schema();
+        let rows = AssertUnwindSafe(rows)
+            .catch_unwind()
+            .map(|item| item.unwrap_or_else(|panic| Err(error_of(panic.as_ref()))));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.plan.metrics()
+    }
+}
+
+fn error_of(panic: &(dyn Any + Send)) -> datafusion::error::DataFusionError {
+    internal_datafusion_err!("a panic: {}", panic_text(panic).unwrap_or("without a text"))
+}
+
+impl DisplayAs for ReceivedExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt_as(format, f)
+    }
+}
+
+impl fmt::Debug for ReceivedExec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}

@@ -1,0 +1,7 @@
+//! A server and its workers: processes and threads on loopback.
+
+mod answers;
+mod cluster;
+mod ends;
+mod failures;
+mod trust;

@@ -9,6 +9,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion_distributed::WorkerResolver;
 use url::Url;
 
+use super::failure::Failure;
 use super::health::Health;
 use crate::access::{Change, Readers, Reread, read};
 
@@ -65,6 +66,16 @@ impl Members {
             Change::Refused(error) => tracing::warn!(%error, "the new file of workers is not used"),
         }
         file.value.to_vec()
+    }
+
+    /// Leaves out a worker of which another one says that it failed. Returns whether one is left
+    /// that has not.
+    pub(crate) fn leave_out(&self, failure: &Failure) -> bool {
+        let all = self.all();
+        if let Some(worker) = all.iter().find(|worker| failure.is_of(worker)) {
+            self.health.fail(worker, failure);
+        }
+        all.iter().any(|worker| self.health.is_good(worker))
     }
 }
 

@@ -36,7 +36,7 @@ mod worker;
 
 pub use coordinator::WorkersConfig;
 pub(crate) use coordinator::{Nodes, RemoteStatement};
-pub(crate) use failure::{Failure, Trouble};
+pub(crate) use failure::{Failed, Trouble};
 pub use members::WorkerList;
 pub use patience::NodePatience;
 pub use policy::{NodeAccess, NodeAccessOptions};

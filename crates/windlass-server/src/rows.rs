@@ -16,7 +16,6 @@ use arrow_pg::row_encoder::RowEncoder;
 use bytes::{BufMut, Bytes, BytesMut};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::Schema;
-use datafusion::error::DataFusionError;
 use datafusion::execution::{SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
@@ -32,7 +31,7 @@ use windlass_datafusion::pools::{AsyncJob, AsyncTask, JobOptions, TaskError};
 
 use crate::admission::Admitted;
 use crate::memory;
-use crate::nodes::{Failure, RemoteStatement, Trouble};
+use crate::nodes::{Failed, RemoteStatement, Trouble};
 use crate::plan::{self, Planned};
 use crate::queries::OpenQuery;
 use crate::wire::{Column, Format, SqlError};
@@ -247,7 +246,7 @@ async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>
     let trouble = remote.attempt(0, &mut state)?;
     match attempt.run(&state, Some(&trouble)).await {
         // No row was sent, so the others may compute them all again.
-        Err(Failed::Worker(failure)) if !attempt.has_sent => {
+        Err(Failed::Worker(failure)) if !attempt.has_sent && remote.leave_out(&failure) => {
             tracing::warn!(statement = remote.number, %failure, "tried again");
             let trouble = remote.attempt(1, &mut state)?;
             attempt
@@ -268,13 +267,6 @@ struct Attempt {
     has_sent: bool,
 }
 
-/// Why an attempt failed.
-enum Failed {
-    /// Another machine failed.
-    Worker(Failure),
-    Statement(SqlError),
-}
-
 impl Attempt {
     async fn run(&mut self, state: &SessionState, trouble: Option<&Trouble>) -> Result<(), Failed> {
         let physical = state.create_physical_plan(&self.logical).await?;
@@ -290,16 +282,16 @@ impl Attempt {
         loop {
             let batch = tokio::select! {
                 biased;
-                failure = &mut failed => return Err(Failed::Worker(failure)),
+                failed = &mut failed => return Err(failed),
                 batch = batches.next() => batch,
             };
             let Some(batch) = batch else {
                 return Ok(());
             };
-            let batch = batch.map_err(|error| match trouble.and_then(Trouble::first) {
-                // The cause, where the error may be what followed from it.
-                Some(failure) => Failed::Worker(failure),
-                None => Failed::from(error),
+            // The first trouble is the cause, where the error may be what followed from it.
+            let batch = batch.map_err(|error| {
+                let first = trouble.and_then(Trouble::first);
+                first.unwrap_or_else(|| error.into())
             })?;
             if !self.send(batch).await? {
                 return Ok(());
@@ -320,30 +312,6 @@ impl Attempt {
             }
         }
         Ok(true)
-    }
-}
-
-impl Failed {
-    fn into_error(self) -> SqlError {
-        match self {
-            Self::Worker(failure) => failure.into(),
-            Self::Statement(error) => error,
-        }
-    }
-}
-
-impl From<DataFusionError> for Failed {
-    fn from(error: DataFusionError) -> Self {
-        match Failure::find(&error) {
-            Some(failure) => Self::Worker(failure),
-            None => Self::Statement(error.into()),
-        }
-    }
-}
-
-impl From<SqlError> for Failed {
-    fn from(error: SqlError) -> Self {
-        Self::Statement(error)
     }
 }
 

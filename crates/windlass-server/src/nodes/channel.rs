@@ -32,7 +32,7 @@ use tonic::transport::{Channel, Endpoint};
 use url::Url;
 
 use super::connector::Connector;
-use super::failure::{Failure, Trouble, named};
+use super::failure::{Failed, Failure, Trouble, named};
 use super::patience::NodePatience;
 use super::policy::NodeAccess;
 
@@ -190,7 +190,7 @@ impl Errors {
                 reports.failed(&self.worker, &failure);
             }
             if let Some(trouble) = &self.trouble {
-                trouble.note(&failure);
+                trouble.note(Failed::Worker(failure));
             }
         }
         error
@@ -220,7 +220,14 @@ impl WorkerChannel for NodeChannel {
             .await;
         match answered {
             Ok(messages) => Ok(errors.stream(messages)),
-            Err(error) => Err(errors.told(error)),
+            // The library looks at this error when the query is over.
+            Err(error) => {
+                let error = Arc::new(errors.told(error));
+                if let Some(trouble) = &errors.trouble {
+                    trouble.note(DataFusionError::Shared(Arc::clone(&error)).into());
+                }
+                Err(DataFusionError::Shared(error))
+            }
         }
     }
 

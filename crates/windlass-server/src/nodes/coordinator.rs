@@ -13,7 +13,7 @@ use url::Url;
 use windlass_datafusion::WindlassOptions;
 
 use super::channel::Channels;
-use super::failure::Trouble;
+use super::failure::{Failure, Trouble};
 use super::headers::QueryHeaders;
 use super::health::{Health, Reporter};
 use super::members::{Members, WorkerList};
@@ -60,6 +60,7 @@ pub(crate) struct Nodes {
 
 /// A statement as workers get to know it.
 pub(crate) struct RemoteStatement {
+    members: Members,
     process: u64,
     pub(crate) number: u64,
     pub(crate) user: Arc<str>,
@@ -120,6 +121,7 @@ impl Nodes {
         deadline: Option<Instant>,
     ) -> RemoteStatement {
         RemoteStatement {
+            members: self.members.clone(),
             process: self.process,
             number,
             user: Arc::clone(user),
@@ -130,6 +132,11 @@ impl Nodes {
 }
 
 impl RemoteStatement {
+    /// Leaves out the worker that failed. Returns whether there are others.
+    pub(crate) fn leave_out(&self, failure: &Failure) -> bool {
+        self.members.leave_out(failure)
+    }
+
     /// Prepares a session for the statement's attempt with this number. The trouble is told when a
     /// worker fails.
     pub(crate) fn attempt(&self, attempt: u32, state: &mut SessionState) -> Result<Arc<Trouble>> {

@@ -37,6 +37,10 @@ impl Failure {
         Self::new(worker, why(status))
     }
 
+    pub(crate) fn is_of(&self, worker: &Url) -> bool {
+        self.worker == shown(worker)
+    }
+
     /// The failure that an error tells of, if it does.
     pub(crate) fn find(error: &DataFusionError) -> Option<Self> {
         contexts(error).find_map(|(context, cause)| {
@@ -103,38 +107,71 @@ pub(crate) fn named(worker: &Url, error: DataFusionError) -> (DataFusionError, O
     (error.context(format!("{ON}{}", shown(worker))), None)
 }
 
-/// A worker's failure during a query, told to whoever waits for the query's rows.
+/// Why a query does not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// A worker failed.
+    Worker(Failure),
+    /// Anything else.
+    Statement(SqlError),
+}
+
+impl Failed {
+    pub(crate) fn into_error(self) -> SqlError {
+        match self {
+            Self::Worker(failure) => failure.into(),
+            Self::Statement(error) => error,
+        }
+    }
+}
+
+impl From<DataFusionError> for Failed {
+    fn from(error: DataFusionError) -> Self {
+        match Failure::find(&error) {
+            Some(failure) => Self::Worker(failure),
+            None => Self::Statement(error.into()),
+        }
+    }
+}
+
+impl From<SqlError> for Failed {
+    fn from(error: SqlError) -> Self {
+        Self::Statement(error)
+    }
+}
+
+/// What went wrong on the way to workers, told to whatever waits for the query's rows.
 #[derive(Debug)]
-pub(crate) struct Trouble(watch::Sender<Option<Failure>>);
+pub(crate) struct Trouble(watch::Sender<Option<Failed>>);
 
 impl Trouble {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self(watch::Sender::new(None)))
     }
 
-    pub(crate) fn note(&self, failure: &Failure) {
+    pub(crate) fn note(&self, why: Failed) {
         self.0.send_if_modified(|first| {
             let is_first = first.is_none();
             if is_first {
-                *first = Some(failure.clone());
+                *first = Some(why);
             }
             is_first
         });
     }
 
-    /// Waits for the first failure; for ever if there is none.
-    pub(crate) async fn failed(&self) -> Failure {
+    /// Waits for the first trouble; for ever if there is none.
+    pub(crate) async fn failed(&self) -> Failed {
         let mut notes = self.0.subscribe();
         // `self` holds the sender, so the channel is open.
         let first = notes.wait_for(Option::is_some).await;
         let first = first.ok().and_then(|first| first.clone());
         match first {
-            Some(failure) => failure,
+            Some(why) => why,
             None => std::future::pending().await,
         }
     }
 
-    pub(crate) fn first(&self) -> Option<Failure> {
+    pub(crate) fn first(&self) -> Option<Failed> {
         self.0.borrow().clone()
     }
 }

@@ -53,7 +53,8 @@ impl Health {
         });
     }
 
-    fn fail(self: &Arc<Self>, worker: &Url, failure: &Failure) {
+    /// Leaves a worker out until it answers.
+    pub(crate) fn fail(self: &Arc<Self>, worker: &Url, failure: &Failure) {
         if lock(&self.failed)
             .insert(worker.clone(), failure.clone())
             .is_some()

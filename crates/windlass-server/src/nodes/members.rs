@@ -9,6 +9,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion_distributed::WorkerResolver;
 use url::Url;
 
+use super::failure::Failure;
 use super::health::Health;
 use crate::access::{Change, Readers, Reread, read};
 
@@ -66,6 +67,16 @@ impl Members {
         }
         file.value.to_vec()
     }
+
+    /// Leaves out a worker of which another one says that it failed. Returns whether one is left
+    /// that has not.
+    pub(crate) fn leave_out(&self, failure: &Failure) -> bool {
+        let all = self.all();
+        if let Some(worker) = all.iter().find(|worker| failure.is_of(worker)) {
+            self.health.fail(worker, failure);
+        }
+        all.iter().any(|worker| self.health.is_good(worker))
+    }
 }
 
 impl WorkerResolver for Members {
@@ -75,7 +86,12 @@ impl WorkerResolver for Members {
         let all = self.all();
         let good = all.iter().filter(|worker| self.health.is_good(worker));
         let good: Vec<_> = good.cloned().collect();
-        Ok(if good.is_empty() { all } else { good })
+        let mut asked = if good.is_empty() { all } else { good };
+        // A plan for one part has no stages and would run here, so one worker counts as two.
+        if let [worker] = &*asked {
+            asked.push(worker.clone());
+        }
+        Ok(asked)
     }
 }
 

@@ -15,6 +15,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::sync::oneshot;
+use tokio_postgres::{Client, NoTls, RowStream};
 use url::Url;
 use windlass_datafusion::pools::Pools;
 use windlass_server::nodes::{
@@ -168,13 +169,34 @@ impl Worker {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
+}
 
-    /// Waits until nothing of a query is left.
-    pub(crate) async fn until_idle(&self) {
-        self.until(0).await;
-        while self.watch.memory_bytes() > 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+/// A client that reads none of its many rows.
+pub(crate) struct Busy {
+    connection: tokio::task::JoinHandle<Result<(), tokio_postgres::Error>>,
+    _rows: RowStream,
+    _client: Client,
+}
+
+impl Busy {
+    pub(crate) async fn begin(server: &Served, user: &str, set: &str) -> Self {
+        let (client, connection) = server.config(user).connect(NoTls).await.unwrap();
+        let connection = tokio::spawn(connection);
+        client.simple_query(set).await.unwrap();
+        let rows = client
+            .query_raw(MANY_ROWS, std::iter::empty::<i32>())
+            .await
+            .unwrap();
+        Self {
+            connection,
+            _rows: rows,
+            _client: client,
         }
+    }
+
+    /// Closes its connection, as a client that dies does.
+    pub(crate) fn go_away(self) {
+        self.connection.abort();
     }
 }
 

@@ -3,31 +3,28 @@
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use tokio_postgres::{Client, Config, NoTls, RowStream};
+use tokio_postgres::{Config, NoTls};
 
 use super::answers::count;
-use super::cluster::{MANY_ROWS, Process, Worker, patient, server, tpch};
+use super::cluster::{Busy, MANY_ROWS, Process, Worker, patient, server, tpch};
 use crate::served::{block_on, error_of};
-
-async fn begin(client: &Client) -> RowStream {
-    let begun = client.query_raw(MANY_ROWS, std::iter::empty::<i32>()).await;
-    begun.unwrap()
-}
 
 #[test]
 fn a_client_that_goes_away_leaves_nothing_on_workers() {
     let (first, second) = (Worker::start(), Worker::start());
     let server = server(&[first.url.clone(), second.url.clone()], patient());
     block_on(async {
-        let (client, connection) = server.config("alice").connect(NoTls).await.unwrap();
-        let connection = tokio::spawn(connection);
-        let rows = begin(&client).await;
+        let busy = Busy::begin(&server, "bob", "").await;
         first.until(1).await;
         second.until(1).await;
-        connection.abort();
-        drop((rows, client));
-        first.until_idle().await;
-        second.until_idle().await;
+        busy.go_away();
+        first.until(0).await;
+        second.until(0).await;
+        // Memory that the plan held is free by the next query.
+        let client = server.connect().await;
+        while first.watch.memory_bytes() + second.watch.memory_bytes() > 0 {
+            count(&client, "nation").await.unwrap();
+        }
     });
 }
 
@@ -43,7 +40,7 @@ fn a_cancel_request_ends_a_query_on_workers() {
         };
         let (asked, ()) = tokio::join!(client.simple_query(MANY_ROWS), cancel);
         assert_eq!(error_of(&asked.unwrap_err()).0, "57014");
-        worker.until_idle().await;
+        worker.until(0).await;
         count(&client, "orders").await.unwrap();
     });
 }
@@ -72,12 +69,13 @@ fn a_coordinator_that_is_killed_leaves_nothing_on_workers() {
     block_on(async {
         let (client, connection) = config.connect(NoTls).await.unwrap();
         tokio::spawn(connection);
-        let _rows = begin(&client).await;
+        let asked = client.query_raw(MANY_ROWS, std::iter::empty::<i32>()).await;
+        let _rows = asked.unwrap();
         first.until(1).await;
         second.until(1).await;
         coordinator.signal(Signal::SIGKILL);
-        first.until_idle().await;
-        second.until_idle().await;
+        first.until(0).await;
+        second.until(0).await;
     });
 }
 
@@ -86,8 +84,7 @@ fn a_worker_drains_while_the_others_go_on() {
     let (mut first, second) = (Worker::start(), Worker::start());
     let server = server(&[first.url.clone(), second.url.clone()], patient());
     block_on(async {
-        let busy = server.connect().await;
-        let rows = begin(&busy).await;
+        let busy = Busy::begin(&server, "bob", "").await;
         first.until(1).await;
         second.until(1).await;
         first.ask_to_end();
@@ -99,7 +96,7 @@ fn a_worker_drains_while_the_others_go_on() {
         assert_eq!(count(&client, "orders").await.unwrap(), 15_000);
         assert_eq!(first.watch.queries().len(), 1, "the one that ran before");
         assert!(second.watch.begun() > begun);
-        drop((rows, busy));
+        busy.go_away();
     });
     assert_eq!(first.end(), 0);
 }

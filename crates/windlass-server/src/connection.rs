@@ -184,12 +184,12 @@ impl Connection {
             Message::Describe(Target::Statement(name)) => {
                 let prepared = session.prepared(&name)?;
                 let types: Vec<_> = prepared.parameter_types.iter().map(Type::oid).collect();
-                let columns = prepared.columns(&Formats::UnifiedText)?;
+                let columns = session.statement_columns(prepared)?;
                 self.out.parameter_description(&types);
                 self.describe(columns.as_deref());
             }
             Message::Describe(Target::Portal(name)) => {
-                let columns = session.portal(&name)?.columns()?;
+                let columns = session.portal_columns(&name)?;
                 self.describe(columns.as_deref());
             }
             Message::Execute { portal, rows_max } => self.execute(session, &portal, rows_max).await?,
@@ -249,7 +249,10 @@ impl Connection {
 
     /// The statements of a simple query, one after another up to the first error.
     async fn simple(&mut self, session: &mut Session, sql: &str) -> Result<(), Failed> {
-        let statements = statement::parse(sql, &session.shared.parser)?;
+        let ends = Ends::of(session);
+        let parsed = self.while_connected(&ends, session.parse(sql)).await;
+        session.statement_over();
+        let statements = parsed?;
         if statements.is_empty() {
             self.out.empty_query();
         }
@@ -322,7 +325,7 @@ impl Connection {
                     self.out.empty_query();
                     return Ok(());
                 };
-                let described = session.portal(name)?.columns()?;
+                let described = session.portal_columns(name)?;
                 let begun = session.begin(action, &text, parameters, formats);
                 match self.while_connected(ends, begun).await? {
                     Reply::Rows(mut rows) => {
@@ -367,18 +370,16 @@ impl Connection {
         limit: Option<u64>,
         tells_columns: bool,
     ) -> Result<(), Failed> {
+        if tells_columns && let Some(columns) = session.portal_columns(cursor)? {
+            self.out.row_description(&columns);
+        }
         let state = std::mem::replace(&mut session.portal(cursor)?.state, PortalState::Finished);
         let PortalState::Running(mut rows) = state else {
             self.complete("FETCH", 0);
             return Ok(());
         };
-        let columns = self.while_connected(ends, rows.columns()).await?;
-        if tells_columns {
-            self.out.row_description(columns);
-        }
         let (count, is_at_end) = self.some_rows(ends, &mut rows, limit.unwrap_or(u64::MAX)).await?;
-        // A cursor at its end still knows its columns.
-        if !is_at_end || limit.is_some() {
+        if !is_at_end {
             session.portal(cursor)?.state = PortalState::Running(rows);
         }
         self.complete("FETCH", count);

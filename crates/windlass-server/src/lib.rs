@@ -14,16 +14,20 @@
 
 pub mod access;
 mod admission;
+mod complexity;
 mod connection;
 mod connections;
+mod dialect;
 mod engine;
 mod login;
 mod machine_memory;
 mod memory;
 mod operator;
+mod parameters;
 mod plan;
 mod queries;
 mod rows;
+mod savepoints;
 mod server;
 mod session;
 mod settings;

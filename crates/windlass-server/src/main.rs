@@ -1,6 +1,7 @@
 //! The program: arguments, log, signals, exit codes. What it does is the library's.
 
 mod arguments;
+mod open_files;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -21,6 +22,10 @@ use arguments::{Arguments, Command, ServeArguments};
 
 /// Threads for what waits: sockets, timers, files.
 const WAITING_THREADS: usize = 2;
+
+/// Bytes of a worker's stack, for the deepest statement that is not refused. Memory is taken only as
+/// far as it is used.
+const WORKER_STACK: usize = 64 << 20;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -51,11 +56,14 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
             tls_key: arguments.tls_key.clone(),
         },
     )?;
-    let mut builder = Pools::builder().mixed_threads(WAITING_THREADS);
+    let mut builder = Pools::builder()
+        .mixed_threads(WAITING_THREADS)
+        .cpu_stack_size(WORKER_STACK);
     if let Some(workers) = arguments.workers {
         builder = builder.cpu_threads(workers.get());
     }
     let pools = builder.build()?;
+    open_files::allow(arguments.connections.get());
     let workers = arguments.workers.unwrap_or_else(cores);
     let tables = Tables::new(&sources(arguments, workers))?;
     let served = tables.summary();

@@ -16,9 +16,11 @@ use windlass_datafusion::pools::JobOptions;
 use crate::admission::Admitted;
 use crate::connections::Connected;
 use crate::engine::unknown_setting;
-use crate::plan::{self, Parameters, Planned};
+use crate::parameters::Parameters;
+use crate::plan::{self, Planned};
 use crate::queries::OpenQuery;
 use crate::rows::{self, Order, Rows};
+use crate::savepoints::Savepoints;
 use crate::settings::{Change, Settings};
 use crate::shared::Shared;
 use crate::statement::{self, Action};
@@ -27,6 +29,9 @@ use crate::wire::{Bind, Column, Format, SqlError, TransactionStatus};
 /// Number of prepared statements, and of portals, that a session keeps.
 const KEPT_MAX: usize = 10_000;
 
+/// Bytes of a statement that the connection's thread reads itself: a millisecond's work.
+const READ_HERE_MAX: usize = 16 * 1024;
+
 /// A logged-in connection's state.
 pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
@@ -34,6 +39,7 @@ pub(crate) struct Session {
     pub(crate) user: Arc<str>,
     pub(crate) settings: Settings,
     pub(crate) transaction: TransactionStatus,
+    savepoints: Savepoints,
     context: SessionContext,
     statements: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
@@ -45,8 +51,6 @@ pub(crate) struct Prepared {
     pub(crate) text: String,
     /// `None` for a statement without words.
     action: Option<Action>,
-    /// Types that the client has named; `None` where the server infers them.
-    named: Vec<Option<Type>>,
     pub(crate) parameter_types: Vec<Type>,
     /// Columns, if it gives rows; a cursor's are known only then.
     schema: Option<Arc<Schema>>,
@@ -57,6 +61,10 @@ pub(crate) struct Portal {
     prepared: Arc<Prepared>,
     parameters: Option<Arc<Parameters>>,
     formats: Formats,
+    /// Columns of a cursor.
+    cursor: Option<Vec<Column>>,
+    /// Number of savepoints before it.
+    depth: usize,
     pub(crate) state: PortalState,
 }
 
@@ -104,10 +112,23 @@ impl Session {
             user,
             settings: Settings::default(),
             transaction: TransactionStatus::Idle,
+            savepoints: Savepoints::default(),
             context,
             statements: HashMap::new(),
             portals: HashMap::new(),
         }
+    }
+
+    /// Reads the statements of `sql`. A long text is a worker's to read, so that the sockets of
+    /// others do not wait for it.
+    pub(crate) async fn parse(&self, sql: &str) -> Result<Vec<Statement>, SqlError> {
+        if sql.len() <= READ_HERE_MAX {
+            return statement::parse(sql, &self.shared.parser);
+        }
+        let (shared, sql) = (Arc::clone(&self.shared), sql.to_owned());
+        let options = self.windlass_options().job("reading a long statement".to_owned());
+        let work = async move { statement::parse(&sql, &shared.parser) };
+        rows::in_job(&self.shared.windlass, options, work).await
     }
 
     /// Begins a statement for those who want to cancel it.
@@ -128,7 +149,7 @@ impl Session {
         formats: Formats,
     ) -> Result<Reply, SqlError> {
         if self.transaction == TransactionStatus::Failed
-            && !matches!(action, Action::Commit | Action::Rollback)
+            && !matches!(action, Action::Commit | Action::Rollback | Action::RollbackTo(_))
         {
             let what = "current transaction is aborted, commands ignored until end of transaction block";
             return Err(SqlError::new("25P02", what));
@@ -137,13 +158,14 @@ impl Session {
             Action::Rows(statement) => {
                 let planned = Planned {
                     parameters,
-                    ..Planned::new(*statement)
+                    ..Planned::new(statement)
                 };
                 let rows = self.run(planned, text, formats).await?;
                 Ok(Reply::Rows(Box::new(rows)))
             }
             Action::Set { name, value } => self.set(&name, &value),
             Action::Reset(name) => self.reset(name.as_deref()),
+            Action::Unlisten => Ok(done("UNLISTEN")),
             Action::DiscardCaches => Ok(done("RESET")),
             Action::Show(name) => self.show(&name),
             Action::Begin => {
@@ -153,7 +175,27 @@ impl Session {
                 Ok(done_with("BEGIN", notice))
             }
             Action::Commit | Action::Rollback => Ok(self.end_transaction(matches!(action, Action::Commit))),
-            Action::Declare { cursor, query } => self.declare(cursor, *query, text).await,
+            Action::Savepoint(name) => {
+                self.in_transaction("SAVEPOINT")?;
+                self.savepoints.set(name)?;
+                Ok(done("SAVEPOINT"))
+            }
+            Action::Release(name) => {
+                self.in_transaction("RELEASE SAVEPOINT")?;
+                let depth = self.savepoints.release(&name)?;
+                for portal in self.portals.values_mut() {
+                    portal.depth = portal.depth.min(depth);
+                }
+                Ok(done("RELEASE"))
+            }
+            Action::RollbackTo(name) => {
+                self.in_transaction("ROLLBACK TO SAVEPOINT")?;
+                let depth = self.savepoints.back_to(&name)?;
+                self.portals.retain(|_, portal| portal.depth <= depth);
+                self.transaction = TransactionStatus::Open;
+                Ok(done("ROLLBACK"))
+            }
+            Action::Declare { cursor, query } => self.declare(cursor, query, text, parameters).await,
             Action::Fetch { cursor, rows } => Ok(Reply::Fetch { cursor, rows }),
             Action::CloseCursor(Some(name)) => match self.portals.remove(&name) {
                 Some(_) => Ok(done("CLOSE CURSOR")),
@@ -209,12 +251,13 @@ impl Session {
             let what = format!("a connection keeps at most {KEPT_MAX} prepared statements");
             return Err(SqlError::new("53400", what));
         }
-        let mut parsed = statement::parse(&sql, &self.shared.parser)?;
+        let mut parsed = self.parse(&sql).await?;
         if parsed.len() > 1 {
             let what = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new("42601", what));
         }
         let action = parsed.pop().map(statement::action).transpose()?;
+        // 0 where the server is to infer it.
         let named = types
             .iter()
             .map(|&oid| Type::from_oid(oid).filter(|_| oid != 0))
@@ -222,9 +265,15 @@ impl Session {
         let (parameter_types, schema) = match &action {
             Some(Action::Rows(of_rows)) => {
                 let described = self
-                    .describe(Planned::new((**of_rows).clone()), &sql, named.clone())
+                    .describe(Planned::new(Arc::clone(of_rows)), &sql, named)
                     .await?;
                 (described.parameter_types, Some(described.schema))
+            }
+            Some(Action::Declare { query, .. }) => {
+                let described = self
+                    .describe(Planned::new(Arc::clone(query)), &sql, named)
+                    .await?;
+                (described.parameter_types, None)
             }
             Some(Action::Show(setting)) => (Vec::new(), Some(one_text(setting))),
             _ => (Vec::new(), None),
@@ -232,7 +281,6 @@ impl Session {
         let prepared = Prepared {
             text: sql,
             action,
-            named,
             parameter_types,
             schema,
         };
@@ -274,16 +322,13 @@ impl Session {
             return Err(SqlError::protocol_in_statement(what));
         }
         let formats = plan::formats(&bind.result_formats)?;
-        let types = if prepared.named.is_empty() {
-            prepared.parameter_types.iter().cloned().map(Some).collect()
-        } else {
-            prepared.named.clone()
-        };
-        let parameters = Arc::new(Parameters::new(types, bind));
+        let parameters = Arc::new(Parameters::new(prepared.parameter_types.clone(), bind));
         let portal = Portal {
             parameters: Some(parameters),
             formats,
             prepared,
+            cursor: None,
+            depth: self.savepoints.depth(),
             state: PortalState::Fresh,
         };
         self.insert_portal(bind.portal.clone(), portal)
@@ -310,6 +355,36 @@ impl Session {
 
     pub(crate) fn portal(&mut self, name: &str) -> Result<&mut Portal, SqlError> {
         self.portals.get_mut(name).ok_or_else(|| no_portal(name))
+    }
+
+    /// The columns of a prepared statement as text; `None` if it gives no rows.
+    pub(crate) fn statement_columns(&self, prepared: &Prepared) -> Result<Option<Vec<Column>>, SqlError> {
+        self.columns(prepared, &Formats::UnifiedText)
+    }
+
+    /// The columns of a portal; `None` if it gives no rows.
+    pub(crate) fn portal_columns(&self, name: &str) -> Result<Option<Vec<Column>>, SqlError> {
+        let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+        match &portal.cursor {
+            Some(columns) => Ok(Some(columns.clone())),
+            None => self.columns(&portal.prepared, &portal.formats),
+        }
+    }
+
+    /// A FETCH has its cursor's columns.
+    fn columns(&self, prepared: &Prepared, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
+        match &prepared.action {
+            Some(Action::Fetch { cursor, .. }) => {
+                let Some(portal) = self.portals.get(cursor) else {
+                    return Ok(None);
+                };
+                match &portal.cursor {
+                    Some(columns) => Ok(Some(columns.clone())),
+                    None => portal.prepared.columns(&portal.formats),
+                }
+            }
+            _ => prepared.columns(formats),
+        }
     }
 
     pub(crate) fn forget_statement(&mut self, name: &str) {
@@ -458,6 +533,7 @@ impl Session {
     fn end_transaction(&mut self, is_commit: bool) -> Reply {
         let before = std::mem::take(&mut self.transaction);
         self.portals.clear();
+        self.savepoints.clear();
         let notice =
             (before == TransactionStatus::Idle).then(|| "there is no transaction in progress".to_owned());
         // A failed transaction cannot be committed.
@@ -469,16 +545,32 @@ impl Session {
         done_with(tag, notice)
     }
 
-    async fn declare(&mut self, cursor: String, query: Statement, text: &str) -> Result<Reply, SqlError> {
+    fn in_transaction(&self, statement: &str) -> Result<(), SqlError> {
         if self.transaction == TransactionStatus::Idle {
-            let what = "DECLARE CURSOR can only be used in transaction blocks";
+            let what = format!("{statement} can only be used in transaction blocks");
             return Err(SqlError::new("25P01", what));
         }
-        let rows = self.run(Planned::new(query), text, Formats::UnifiedText).await?;
+        Ok(())
+    }
+
+    async fn declare(
+        &mut self,
+        cursor: String,
+        query: Arc<Statement>,
+        text: &str,
+        parameters: Option<Arc<Parameters>>,
+    ) -> Result<Reply, SqlError> {
+        self.in_transaction("DECLARE CURSOR")?;
+        let planned = Planned {
+            parameters,
+            ..Planned::new(query)
+        };
+        let mut rows = self.run(planned, text, Formats::UnifiedText).await?;
+        // Clients ask for them before they fetch. A statement that is wrong fails here.
+        let columns = rows.columns().await?.to_vec();
         let prepared = Prepared {
             text: text.to_owned(),
             action: None,
-            named: Vec::new(),
             parameter_types: Vec::new(),
             schema: None,
         };
@@ -486,6 +578,8 @@ impl Session {
             prepared: Arc::new(prepared),
             parameters: None,
             formats: Formats::UnifiedText,
+            cursor: Some(columns),
+            depth: self.savepoints.depth(),
             state: PortalState::Running(Box::new(rows)),
         };
         self.insert_portal(cursor, portal)?;
@@ -495,7 +589,7 @@ impl Session {
 
 impl Prepared {
     /// The columns as text; `None` if it gives no rows.
-    pub(crate) fn columns(&self, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
+    fn columns(&self, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
         let Some(schema) = &self.schema else {
             return Ok(None);
         };
@@ -504,10 +598,6 @@ impl Prepared {
 }
 
 impl Portal {
-    pub(crate) fn columns(&self) -> Result<Option<Vec<Column>>, SqlError> {
-        self.prepared.columns(&self.formats)
-    }
-
     /// What is to be begun: the action with its text, values and formats; `None` for no words.
     pub(crate) fn to_begin(&self) -> Option<(Action, String, Option<Arc<Parameters>>, Formats)> {
         let action = self.prepared.action.clone()?;

@@ -3,10 +3,14 @@
 mod access;
 mod cancelling;
 mod draining;
+mod drivers;
 mod extended;
+mod flood;
 mod flow;
 mod hostile;
+mod hostile_statements;
 mod limits;
+mod program;
 mod raw;
 mod read_only;
 mod served;

@@ -1,8 +1,9 @@
 //! `cargo xtask bench BENCH [FILTER] [OPTIONS]`: one bench of the program `benches`, which has its
 //! own usage. The default is the executor.
 //!
-//! Two are other programs: `micro` is criterion over our own parts; `datafusion [MODE]`, beside its
-//! crate, compares plain DataFusion with windlass.
+//! Three are other programs: `micro` is criterion over our own parts; `datafusion [MODE]`, beside its
+//! crate, compares plain DataFusion with windlass; `wire [MODE]`, beside the server, does so over
+//! PostgreSQL's protocol.
 
 use std::ffi::OsString;
 
@@ -21,6 +22,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     match name.to_str() {
         Some("micro") => criterion("benches", &["--benches"], rest),
         Some("datafusion") => criterion("windlass-datafusion", &["--bench", "beside"], rest),
+        Some("wire") => criterion("windlass-server", &["--bench", "wire"], rest),
         _ => {
             let workspace = Workspace::load()?;
             let mut build = cargo();

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use datafusion::arrow::datatypes::Schema;
 use pgwire::api::portal::Format as Formats;
 use postgres_types::Type;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -158,12 +159,12 @@ impl Connection {
             Message::Describe(Target::Statement(name)) => {
                 let prepared = session.prepared(&name)?;
                 let types: Vec<_> = prepared.parameter_types.iter().map(Type::oid).collect();
-                let columns = prepared.columns(&Formats::UnifiedText)?;
+                let columns = session.statement_columns(prepared)?;
                 self.out.parameter_description(&types);
                 self.describe(columns.as_deref());
             }
             Message::Describe(Target::Portal(name)) => {
-                let columns = session.portal(&name)?.columns()?;
+                let columns = session.portal_columns(&name)?;
                 self.describe(columns.as_deref());
             }
             Message::Execute { portal, rows_max } => self.execute(session, &portal, rows_max).await?,
@@ -222,7 +223,10 @@ impl Connection {
 
     /// The statements of a simple query, one after another up to the first error.
     async fn simple(&mut self, session: &mut Session, sql: &str) -> Result<(), Failed> {
-        let statements = statement::parse(sql, &session.shared.parser)?;
+        let ends = Ends::of(session);
+        let parsed = self.while_connected(&ends, session.parse(sql)).await;
+        session.statement_over();
+        let statements = parsed?;
         if statements.is_empty() {
             self.out.empty_query();
         }
@@ -301,7 +305,7 @@ impl Connection {
                     self.out.empty_query();
                     return Ok(());
                 };
-                let described = session.portal(name)?.columns()?;
+                let described = session.portal_columns(name)?;
                 let begun = session.begin(action, &text, parameters, formats);
                 match self.while_connected(ends, begun).await? {
                     Reply::Rows(mut rows) => {
@@ -313,9 +317,10 @@ impl Connection {
                         rows
                     }
                     Reply::Fetch { cursor, rows } => {
+                        let portal = session.portal(name)?;
                         let by = FetchedBy::Portal {
-                            formats: session.portal(name)?.formats().clone(),
-                            described,
+                            formats: portal.formats().clone(),
+                            known: portal.known().cloned(),
                         };
                         return self.fetch(session, ends, (&cursor, rows), by).await;
                     }
@@ -350,18 +355,20 @@ impl Connection {
         (cursor, limit): (&str, Option<u64>),
         by: FetchedBy,
     ) -> Result<(), Failed> {
-        let (formats, described) = match by {
-            FetchedBy::Simple => (Formats::UnifiedText, None),
-            FetchedBy::Portal { formats, described } => (formats, Some(described)),
-        };
-        let columns = session.portal(cursor)?.columns_in(&formats)?.unwrap_or_default();
-        match described {
-            None => self.out.row_description(&columns),
-            Some(described) if described.as_ref() == Some(&columns) => {}
-            Some(_) => {
-                let what = "cached plan must not change result type";
-                return Err(SqlError::not_supported(what).into());
+        let portal = session.portal(cursor)?;
+        let (formats, is_told) = match by {
+            FetchedBy::Simple => (Formats::UnifiedText, false),
+            FetchedBy::Portal { formats, known } => {
+                if known.is_some() && known.as_ref() != portal.known() {
+                    let what = "cached plan must not change result type";
+                    return Err(SqlError::not_supported(what).into());
+                }
+                (formats, true)
             }
+        };
+        let columns = portal.columns_in(&formats)?.unwrap_or_default();
+        if !is_told {
+            self.out.row_description(&columns);
         }
         let state = std::mem::replace(&mut session.portal(cursor)?.state, PortalState::Finished);
         let mut rows = match state {
@@ -491,10 +498,10 @@ enum Next {
 enum FetchedBy {
     /// By a simple query, which is told the columns.
     Simple,
-    /// By a portal, with the columns that its client was told.
+    /// By a portal, whose client may know the columns from its prepared statement.
     Portal {
         formats: Formats,
-        described: Option<Vec<Column>>,
+        known: Option<Arc<Schema>>,
     },
 }
 

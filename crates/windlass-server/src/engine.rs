@@ -3,11 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::internal_datafusion_err;
 use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::execution::{FunctionRegistry, SessionState, SessionStateBuilder};
+use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::scalar::ScalarValue;
 use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::setup_pg_catalog;
 use windlass_datafusion::{Windlass, WindlassExt};
@@ -72,6 +75,7 @@ impl Engine {
         catalog.register_schema("windlass", system_tables::schema(queries, windlass))?;
         let context = SessionContext::new_with_state(state);
         setup_pg_catalog(&context, CATALOG, EmptyContextProvider).map_err(|error| *error)?;
+        context.register_udf(unlock_all());
         Ok(Self {
             template: context.state(),
         })
@@ -88,6 +92,9 @@ impl Engine {
         state
             .config_mut()
             .set_extension(Arc::new(SessionUser(Arc::clone(user))));
+        // The catalog's own function says `postgres` to all.
+        let named = state.register_udf(Arc::new(session_user(user)));
+        debug_assert!(named.is_ok(), "functions of a session can be set");
         SessionContext::new_with_state(state)
     }
 
@@ -122,6 +129,29 @@ impl Engine {
         let entry = entries.into_iter().find(|entry| entry.key == name)?;
         Some(entry.value.unwrap_or_default())
     }
+}
+
+/// `current_user`, which the parser writes as this function as well.
+fn session_user(user: &str) -> ScalarUDF {
+    let user = ScalarValue::from(user);
+    create_udf(
+        "session_user",
+        Vec::new(),
+        DataType::Utf8,
+        Volatility::Stable,
+        Arc::new(move |_| Ok(ColumnarValue::Scalar(user.clone()))),
+    )
+}
+
+/// Frees advisory locks, of which there are none: pools of connections call it between two users.
+fn unlock_all() -> ScalarUDF {
+    create_udf(
+        "pg_advisory_unlock_all",
+        Vec::new(),
+        DataType::Utf8,
+        Volatility::Volatile,
+        Arc::new(|_| Ok(ColumnarValue::Scalar(ScalarValue::from("")))),
+    )
 }
 
 pub(crate) fn unknown_setting(name: &str) -> SqlError {

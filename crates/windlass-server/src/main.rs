@@ -1,6 +1,7 @@
 //! The program: arguments, log, signals, exit codes. What it does is the library's.
 
 mod arguments;
+mod open_files;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -24,6 +25,10 @@ use arguments::{Arguments, Command, MachineArguments, ServeArguments, WorkerArgu
 
 /// Threads for what waits: sockets, timers, files.
 const WAITING_THREADS: usize = 2;
+
+/// Bytes of a worker's stack, for the deepest statement that is not refused. Memory is taken only as
+/// far as it is used.
+const WORKER_STACK: usize = 64 << 20;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -62,6 +67,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         .map(|text| ui_config(text, &arguments.ui_host, &access));
     let ui = ui.transpose()?;
     let pools = pools(machine)?;
+    open_files::allow(arguments.connections.get());
     let threads = machine.threads.unwrap_or_else(cores);
     let tables = Tables::new(&sources(machine, arguments.tpch, threads))?;
     let spill = spill(machine)?;
@@ -144,7 +150,9 @@ async fn run_worker(config: WorkerConfig, pools: Pools) -> anyhow::Result<()> {
 }
 
 fn pools(machine: &MachineArguments) -> anyhow::Result<Pools> {
-    let mut builder = Pools::builder().mixed_threads(WAITING_THREADS);
+    let mut builder = Pools::builder()
+        .mixed_threads(WAITING_THREADS)
+        .cpu_stack_size(WORKER_STACK);
     if let Some(threads) = machine.threads {
         builder = builder.cpu_threads(threads.get());
     }

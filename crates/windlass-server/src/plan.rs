@@ -3,40 +3,27 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow_pg::datatypes::{df, into_pg_type};
-use bytes::Bytes;
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::ParamValues;
+use arrow_pg::datatypes::into_pg_type;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::prelude::SessionContext;
-use datafusion::scalar::ScalarValue;
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::Statement;
-use pgwire::api::portal::{Format as Formats, Portal};
-use pgwire::api::stmt::StoredStatement;
+use pgwire::api::portal::Format as Formats;
 use pgwire::error::PgWireError;
-use pgwire::messages::extendedquery::Bind as BindMessage;
 use postgres_types::Type;
 
-use crate::wire::{Bind, SqlError};
+use crate::parameters::{self, Parameters};
+use crate::wire::SqlError;
 
 /// A statement that can be planned: again for each execution, since tables come and go.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) statement: Arc<Statement>,
     pub(crate) parameters: Option<Arc<Parameters>>,
-}
-
-/// The values of a portal.
-#[derive(Debug)]
-pub(crate) struct Parameters {
-    /// Types that the client has named; `None` where the server infers them.
-    pub(crate) types: Vec<Option<Type>>,
-    pub(crate) formats: Vec<i16>,
-    pub(crate) values: Vec<Option<Bytes>>,
 }
 
 /// What a client is told of a prepared statement.
@@ -47,9 +34,9 @@ pub(crate) struct Described {
 }
 
 impl Planned {
-    pub(crate) fn new(statement: Statement) -> Self {
+    pub(crate) fn new(statement: Arc<Statement>) -> Self {
         Self {
-            statement: Arc::new(statement),
+            statement,
             parameters: None,
         }
     }
@@ -77,8 +64,7 @@ impl Planned {
             return Ok(plan);
         }
         let inferred: Vec<_> = types.iter().map(|(_, inferred)| inferred.as_ref()).collect();
-        let values = df::deserialize_parameters_with_server_types(&parameters.portal()?, &inferred, &[])?;
-        Ok(plan.replace_params_with_values(&values)?)
+        Ok(plan.replace_params_with_values(&parameters.read(&inferred)?)?)
     }
 
     /// Says which parameters the statement has, and which columns.
@@ -101,28 +87,11 @@ impl Planned {
             }
         });
         let parameter_types = types.collect::<Result<Vec<_>, _>>()?;
-        let plan = plan.replace_params_with_values(&nulls(&parameter_types)?)?;
+        let plan = plan.replace_params_with_values(&parameters::nulls(&parameter_types)?)?;
         Ok(Described {
             parameter_types,
             schema: Arc::new(plan.schema().as_arrow().clone()),
         })
-    }
-}
-
-impl Parameters {
-    pub(crate) fn new(types: Vec<Option<Type>>, bind: &Bind) -> Self {
-        Self {
-            types,
-            formats: bind.parameter_formats.clone(),
-            values: bind.parameters.clone(),
-        }
-    }
-
-    /// The form in which the decoder takes them.
-    fn portal(&self) -> Result<Portal<()>, SqlError> {
-        let statement = StoredStatement::new(String::new(), (), self.types.clone());
-        let bind = BindMessage::new(None, None, self.formats.clone(), self.values.clone(), Vec::new());
-        Ok(Portal::try_new(&bind, Arc::new(statement))?)
     }
 }
 
@@ -165,32 +134,6 @@ fn parameter_types(plan: &LogicalPlan) -> Result<Vec<(String, Option<DataType>)>
                 .unwrap_or_else(|| (format!("${number}"), None))
         })
         .collect())
-}
-
-/// A NULL of each type, for the columns that a statement will have with values of these types.
-fn nulls(types: &[Type]) -> Result<ParamValues, SqlError> {
-    let null = |kind: &Type| {
-        let kind = arrow_type(kind);
-        Ok::<_, SqlError>(ScalarValue::try_from(&kind)?)
-    };
-    let nulls = types.iter().map(null).collect::<Result<Vec<_>, _>>()?;
-    Ok(ParamValues::from(nulls))
-}
-
-/// The type as which a value of a parameter is read.
-fn arrow_type(kind: &Type) -> DataType {
-    match *kind {
-        Type::BOOL => DataType::Boolean,
-        Type::INT2 => DataType::Int16,
-        Type::INT4 => DataType::Int32,
-        Type::INT8 => DataType::Int64,
-        Type::FLOAT4 => DataType::Float32,
-        Type::FLOAT8 => DataType::Float64,
-        Type::DATE => DataType::Date32,
-        Type::TIMESTAMP => DataType::Timestamp(TimeUnit::Microsecond, None),
-        Type::BYTEA => DataType::Binary,
-        _ => DataType::Utf8,
-    }
 }
 
 /// Types of the casts around parameters: `$1::int`.

@@ -17,9 +17,11 @@ use crate::admission::Admitted;
 use crate::connections::Connected;
 use crate::engine::unknown_setting;
 use crate::nodes::RemoteStatement;
-use crate::plan::{self, Parameters, Planned};
+use crate::parameters::Parameters;
+use crate::plan::{self, Planned};
 use crate::queries::OpenQuery;
 use crate::rows::{self, Order, Rows, within};
+use crate::savepoints::Savepoints;
 use crate::settings::{Change, Settings};
 use crate::shared::Shared;
 use crate::statement::{self, Action};
@@ -28,6 +30,9 @@ use crate::wire::{Bind, Column, Format, SqlError, TransactionStatus};
 /// Number of prepared statements, and of portals, that a session keeps.
 const KEPT_MAX: usize = 10_000;
 
+/// Bytes of a statement that the connection's thread reads itself: a millisecond's work.
+const READ_HERE_MAX: usize = 16 * 1024;
+
 /// A logged-in connection's state.
 pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
@@ -35,6 +40,7 @@ pub(crate) struct Session {
     pub(crate) user: Arc<str>,
     pub(crate) settings: Settings,
     pub(crate) transaction: TransactionStatus,
+    savepoints: Savepoints,
     context: SessionContext,
     statements: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
@@ -46,8 +52,6 @@ pub(crate) struct Prepared {
     pub(crate) text: String,
     /// `None` for a statement without words.
     action: Option<Action>,
-    /// Types that the client has named; `None` where the server infers them.
-    named: Vec<Option<Type>>,
     pub(crate) parameter_types: Vec<Type>,
     /// Columns, if it gives rows; a cursor's are known only then.
     schema: Option<Arc<Schema>>,
@@ -58,6 +62,8 @@ pub(crate) struct Portal {
     prepared: Arc<Prepared>,
     parameters: Option<Arc<Parameters>>,
     formats: Formats,
+    /// Number of savepoints before it.
+    depth: usize,
     pub(crate) state: PortalState,
 }
 
@@ -108,10 +114,23 @@ impl Session {
             user,
             settings: Settings::default(),
             transaction: TransactionStatus::Idle,
+            savepoints: Savepoints::default(),
             context,
             statements: HashMap::new(),
             portals: HashMap::new(),
         }
+    }
+
+    /// Reads the statements of `sql`. A long text is a worker's to read, so that the sockets of
+    /// others do not wait for it.
+    pub(crate) async fn parse(&self, sql: &str) -> Result<Vec<Statement>, SqlError> {
+        if sql.len() <= READ_HERE_MAX {
+            return statement::parse(sql, &self.shared.parser);
+        }
+        let (shared, sql) = (Arc::clone(&self.shared), sql.to_owned());
+        let options = self.windlass_options().job("reading a long statement".to_owned());
+        let work = async move { statement::parse(&sql, &shared.parser) };
+        rows::in_job(&self.shared.windlass, options, work).await
     }
 
     /// Begins a statement for those who want to cancel it.
@@ -132,7 +151,7 @@ impl Session {
         formats: Formats,
     ) -> Result<Reply, SqlError> {
         if self.transaction == TransactionStatus::Failed
-            && !matches!(action, Action::Commit | Action::Rollback)
+            && !matches!(action, Action::Commit | Action::Rollback | Action::RollbackTo(_))
         {
             let what = "current transaction is aborted, commands ignored until end of transaction block";
             return Err(SqlError::new("25P02", what));
@@ -141,13 +160,14 @@ impl Session {
             Action::Rows(statement) => {
                 let planned = Planned {
                     parameters,
-                    ..Planned::new(*statement)
+                    ..Planned::new(statement)
                 };
                 let rows = self.run(planned, text, formats).await?;
                 Ok(Reply::Rows(Box::new(rows)))
             }
             Action::Set { name, value } => self.set(&name, &value),
             Action::Reset(name) => self.reset(name.as_deref()),
+            Action::Unlisten => Ok(done("UNLISTEN")),
             Action::DiscardCaches => Ok(done("RESET")),
             Action::Show(name) => self.show(&name),
             Action::Begin => {
@@ -157,6 +177,26 @@ impl Session {
                 Ok(done_with("BEGIN", notice))
             }
             Action::Commit | Action::Rollback => Ok(self.end_transaction(matches!(action, Action::Commit))),
+            Action::Savepoint(name) => {
+                self.in_transaction("SAVEPOINT")?;
+                self.savepoints.set(name)?;
+                Ok(done("SAVEPOINT"))
+            }
+            Action::Release(name) => {
+                self.in_transaction("RELEASE SAVEPOINT")?;
+                let depth = self.savepoints.release(&name)?;
+                for portal in self.portals.values_mut() {
+                    portal.depth = portal.depth.min(depth);
+                }
+                Ok(done("RELEASE"))
+            }
+            Action::RollbackTo(name) => {
+                self.in_transaction("ROLLBACK TO SAVEPOINT")?;
+                let depth = self.savepoints.back_to(&name)?;
+                self.portals.retain(|_, portal| portal.depth <= depth);
+                self.transaction = TransactionStatus::Open;
+                Ok(done("ROLLBACK"))
+            }
             Action::Declare { cursor, query } => self.declare(cursor, query, parameters, text).await,
             Action::Fetch { cursor, rows } => Ok(Reply::Fetch { cursor, rows }),
             Action::CloseCursor(Some(name)) => match self.portals.remove(&name) {
@@ -213,12 +253,13 @@ impl Session {
             let what = format!("a connection keeps at most {KEPT_MAX} prepared statements");
             return Err(SqlError::new("53400", what));
         }
-        let mut parsed = statement::parse(&sql, &self.shared.parser)?;
+        let mut parsed = self.parse(&sql).await?;
         if parsed.len() > 1 {
             let what = "cannot insert multiple commands into a prepared statement";
             return Err(SqlError::new("42601", what));
         }
         let action = parsed.pop().map(statement::action).transpose()?;
+        // 0 where the server is to infer it.
         let named = types
             .iter()
             .map(|&oid| Type::from_oid(oid).filter(|_| oid != 0))
@@ -226,29 +267,23 @@ impl Session {
         let (parameter_types, schema) = match &action {
             Some(Action::Rows(of_rows)) => {
                 let described = self
-                    .describe(Planned::new((**of_rows).clone()), &sql, named.clone())
+                    .describe(Planned::new(Arc::clone(of_rows)), &sql, named)
                     .await?;
                 (described.parameter_types, Some(described.schema))
             }
             Some(Action::Declare { query, .. }) => {
-                let planned = Planned::new((**query).clone());
-                let described = self.describe(planned, &sql, named.clone()).await?;
+                let described = self
+                    .describe(Planned::new(Arc::clone(query)), &sql, named)
+                    .await?;
                 (described.parameter_types, None)
             }
-            Some(Action::Fetch { cursor, .. }) => {
-                let cursor = self.portals.get(cursor);
-                (
-                    Vec::new(),
-                    cursor.and_then(|cursor| cursor.prepared.schema.clone()),
-                )
-            }
+            Some(Action::Fetch { cursor, .. }) => (Vec::new(), self.cursor_schema(cursor)),
             Some(Action::Show(setting)) => (Vec::new(), Some(one_text(setting))),
             _ => (Vec::new(), None),
         };
         let prepared = Prepared {
             text: sql,
             action,
-            named,
             parameter_types,
             schema,
         };
@@ -279,7 +314,11 @@ impl Session {
             );
             return Err(SqlError::protocol_in_statement(what));
         }
-        if let Some(schema) = &prepared.schema
+        let schema = match &prepared.action {
+            Some(Action::Fetch { cursor, .. }) => self.cursor_schema(cursor),
+            _ => prepared.schema.clone(),
+        };
+        if let Some(schema) = &schema
             && ![0, 1, schema.fields().len()].contains(&bind.result_formats.len())
         {
             let what = format!(
@@ -290,16 +329,12 @@ impl Session {
             return Err(SqlError::protocol_in_statement(what));
         }
         let formats = plan::formats(&bind.result_formats)?;
-        let types = if prepared.named.is_empty() {
-            prepared.parameter_types.iter().cloned().map(Some).collect()
-        } else {
-            prepared.named.clone()
-        };
-        let parameters = Arc::new(Parameters::new(types, bind));
+        let parameters = Arc::new(Parameters::new(prepared.parameter_types.clone(), bind));
         let portal = Portal {
             parameters: Some(parameters),
             formats,
             prepared,
+            depth: self.savepoints.depth(),
             state: PortalState::Fresh,
         };
         self.insert_portal(bind.portal.clone(), portal)
@@ -326,6 +361,32 @@ impl Session {
 
     pub(crate) fn portal(&mut self, name: &str) -> Result<&mut Portal, SqlError> {
         self.portals.get_mut(name).ok_or_else(|| no_portal(name))
+    }
+
+    /// The columns of a prepared statement as text; `None` if it gives no rows.
+    pub(crate) fn statement_columns(&self, prepared: &Prepared) -> Result<Option<Vec<Column>>, SqlError> {
+        self.columns(prepared, &Formats::UnifiedText)
+    }
+
+    /// The columns of a portal; `None` if it gives no rows.
+    pub(crate) fn portal_columns(&self, name: &str) -> Result<Option<Vec<Column>>, SqlError> {
+        let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+        self.columns(&portal.prepared, &portal.formats)
+    }
+
+    /// A FETCH has its cursor's columns.
+    fn columns(&self, prepared: &Prepared, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
+        match &prepared.action {
+            Some(Action::Fetch { cursor, .. }) => match self.portals.get(cursor) {
+                Some(cursor) => cursor.prepared.columns(formats),
+                None => Ok(None),
+            },
+            _ => prepared.columns(formats),
+        }
+    }
+
+    fn cursor_schema(&self, cursor: &str) -> Option<Arc<Schema>> {
+        self.portals.get(cursor)?.prepared.schema.clone()
     }
 
     pub(crate) fn forget_statement(&mut self, name: &str) {
@@ -494,6 +555,7 @@ impl Session {
     fn end_transaction(&mut self, is_commit: bool) -> Reply {
         let before = std::mem::take(&mut self.transaction);
         self.portals.clear();
+        self.savepoints.clear();
         let notice =
             (before == TransactionStatus::Idle).then(|| "there is no transaction in progress".to_owned());
         // A failed transaction cannot be committed.
@@ -505,25 +567,31 @@ impl Session {
         done_with(tag, notice)
     }
 
+    fn in_transaction(&self, statement: &str) -> Result<(), SqlError> {
+        if self.transaction == TransactionStatus::Idle {
+            let what = format!("{statement} can only be used in transaction blocks");
+            return Err(SqlError::new("25P01", what));
+        }
+        Ok(())
+    }
+
     /// Makes a cursor, which begins to run with the first FETCH.
     async fn declare(
         &mut self,
         cursor: String,
-        query: Box<Statement>,
+        query: Arc<Statement>,
         parameters: Option<Arc<Parameters>>,
         text: &str,
     ) -> Result<Reply, SqlError> {
-        if self.transaction == TransactionStatus::Idle {
-            let what = "DECLARE CURSOR can only be used in transaction blocks";
-            return Err(SqlError::new("25P01", what));
-        }
-        let named = (parameters.as_ref()).map_or_else(Vec::new, |parameters| parameters.types.clone());
-        let planned = Planned::new((*query).clone());
-        let described = self.describe(planned, text, named.clone()).await?;
+        self.in_transaction("DECLARE CURSOR")?;
+        let named = (parameters.as_ref()).map_or_else(Vec::new, |parameters| {
+            parameters.types.iter().cloned().map(Some).collect()
+        });
+        let planned = Planned::new(Arc::clone(&query));
+        let described = self.describe(planned, text, named).await?;
         let prepared = Prepared {
             text: text.to_owned(),
             action: Some(Action::Rows(query)),
-            named,
             parameter_types: described.parameter_types,
             schema: Some(described.schema),
         };
@@ -531,6 +599,7 @@ impl Session {
             prepared: Arc::new(prepared),
             parameters,
             formats: Formats::UnifiedText,
+            depth: self.savepoints.depth(),
             state: PortalState::Fresh,
         };
         self.insert_portal(cursor, portal)?;
@@ -540,7 +609,7 @@ impl Session {
 
 impl Prepared {
     /// The columns as text; `None` if it gives no rows.
-    pub(crate) fn columns(&self, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
+    fn columns(&self, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
         let Some(schema) = &self.schema else {
             return Ok(None);
         };
@@ -558,8 +627,9 @@ impl Portal {
         &self.formats
     }
 
-    pub(crate) fn columns(&self) -> Result<Option<Vec<Column>>, SqlError> {
-        self.prepared.columns(&self.formats)
+    /// The columns that its client may know from its prepared statement.
+    pub(crate) fn known(&self) -> Option<&Arc<Schema>> {
+        self.prepared.schema.as_ref()
     }
 
     /// What is to be begun: the action with its text, values and formats; `None` for no words.

@@ -259,10 +259,12 @@ fn find(name: &str) -> Option<&'static Known> {
         .find(|setting| setting.name.eq_ignore_ascii_case(name))
 }
 
+/// As in PostgreSQL, letters and digits alone tell encodings apart: asyncpg sends the name in
+/// quotes.
 fn is_utf8(value: &str) -> bool {
-    ["utf8", "utf-8", "unicode"]
-        .iter()
-        .any(|name| value.eq_ignore_ascii_case(name))
+    let letters = value.chars().filter(char::is_ascii_alphanumeric);
+    let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+    ["utf8", "unicode"].contains(&name.as_str())
 }
 
 fn is_on(value: &str) -> bool {
@@ -333,10 +335,12 @@ mod tests {
         ] {
             assert!(settings.set(name, value).is_err(), "{name} = {value}");
         }
-        assert_eq!(
-            settings.set("client_encoding", "utf-8").unwrap(),
-            Change::Reported("client_encoding", "UTF8".to_owned())
-        );
+        for name in ["UTF8", "utf-8", "'utf-8'", "Unicode"] {
+            assert_eq!(
+                settings.set("client_encoding", name),
+                Ok(Change::Reported("client_encoding", "UTF8".to_owned()))
+            );
+        }
         assert_eq!(
             settings.set("datafusion.execution.batch_size", "1"),
             Ok(Change::Engine)

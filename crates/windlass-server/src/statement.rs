@@ -1,5 +1,7 @@
 //! One SQL statement, and what the server does with it.
 
+use std::sync::Arc;
+
 use datafusion::sql::sqlparser::ast::{
     CloseCursor, Declare, DeclareType, DiscardObject, Expr, FetchDirection, Query, Reset, Set, SetExpr,
     Statement, Value, ValueWithSpan,
@@ -8,13 +10,21 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
+use crate::complexity;
 use crate::wire::SqlError;
+
+/// Bytes of a statement whose parser needs no more stack than a thread has, however it is nested.
+const BYTES_ON_OWN_STACK: usize = 1_000;
+
+/// Bytes of the parser's stack for the deepest statement that is not refused. Memory is taken only as
+/// far as it is used.
+const STACK: usize = 64 << 20;
 
 /// What a statement asks for. What is not here is refused.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Rows that DataFusion computes.
-    Rows(Box<Statement>),
+    Rows(Arc<Statement>),
     Set {
         name: String,
         value: String,
@@ -25,9 +35,12 @@ pub(crate) enum Action {
     Begin,
     Commit,
     Rollback,
+    Savepoint(String),
+    RollbackTo(String),
+    Release(String),
     Declare {
         cursor: String,
-        query: Box<Statement>,
+        query: Arc<Statement>,
     },
     Fetch {
         cursor: String,
@@ -40,6 +53,8 @@ pub(crate) enum Action {
     Deallocate(Option<String>),
     /// Forgets plans, sequences or temporary tables, of which there are none.
     DiscardCaches,
+    /// Stops to listen on channels, of which there are none.
+    Unlisten,
     /// Forgets everything that the session has set.
     DiscardAll,
 }
@@ -48,8 +63,16 @@ pub(crate) enum Action {
 ///
 /// # Errors
 ///
-/// A syntax error.
+/// A syntax error, or a statement that is too long or too deep.
 pub(crate) fn parse(sql: &str, parser: &PostgresCompatibilityParser) -> Result<Vec<Statement>, SqlError> {
+    if sql.len() <= BYTES_ON_OWN_STACK {
+        return parse_here(sql, parser);
+    }
+    stacker::grow(STACK, || parse_here(sql, parser))
+}
+
+fn parse_here(sql: &str, parser: &PostgresCompatibilityParser) -> Result<Vec<Statement>, SqlError> {
+    complexity::check(sql)?;
     let statements = parser.parse(sql);
     statements.map_err(|error| {
         // The compatible parser has lost the places; the plain one knows them.
@@ -69,7 +92,7 @@ pub(crate) fn action(statement: Statement) -> Result<Action, SqlError> {
     let action = match statement {
         Statement::Query(query) => {
             only_reads(&query)?;
-            Action::Rows(Box::new(Statement::Query(query)))
+            Action::Rows(Arc::new(Statement::Query(query)))
         }
         Statement::Explain {
             statement: explained, ..
@@ -78,7 +101,7 @@ pub(crate) fn action(statement: Statement) -> Result<Action, SqlError> {
         | Statement::ExplainTable { .. }
         | Statement::ShowTables { .. }
         | Statement::ShowColumns { .. }
-        | Statement::ShowFunctions { .. }) => Action::Rows(Box::new(statement)),
+        | Statement::ShowFunctions { .. }) => Action::Rows(Arc::new(statement)),
         Statement::Set(set) => set_of(set)?,
         Statement::Reset(reset) => Action::Reset(match reset.reset {
             Reset::ALL => None,
@@ -91,6 +114,12 @@ pub(crate) fn action(statement: Statement) -> Result<Action, SqlError> {
         Statement::StartTransaction { .. } => Action::Begin,
         Statement::Commit { .. } => Action::Commit,
         Statement::Rollback { savepoint: None, .. } => Action::Rollback,
+        Statement::Rollback {
+            savepoint: Some(name),
+            ..
+        } => Action::RollbackTo(name.value),
+        Statement::Savepoint { name } => Action::Savepoint(name.value),
+        Statement::ReleaseSavepoint { name } => Action::Release(name.value),
         Statement::Declare { stmts } => declare(stmts)?,
         Statement::Fetch {
             name,
@@ -109,6 +138,7 @@ pub(crate) fn action(statement: Statement) -> Result<Action, SqlError> {
             let all = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all");
             Action::Deallocate((!all).then_some(name.value))
         }
+        Statement::UNLISTEN { .. } => Action::Unlisten,
         Statement::Discard { object_type } => match object_type {
             DiscardObject::ALL => Action::DiscardAll,
             DiscardObject::PLANS | DiscardObject::SEQUENCES | DiscardObject::TEMP => Action::DiscardCaches,
@@ -215,7 +245,7 @@ fn declare(statements: Vec<Declare>) -> Result<Action, SqlError> {
             only_reads(&query)?;
             Ok(Action::Declare {
                 cursor: cursor.value,
-                query: Box::new(Statement::Query(query)),
+                query: Arc::new(Statement::Query(query)),
             })
         }
         _ => Err(SqlError::not_supported("DECLARE is supported for cursors only")),

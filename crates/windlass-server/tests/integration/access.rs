@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use windlass_server::Access;
 use windlass_server::access::{ALPN, AccessOptions, Source, passwd};
 
-use super::raw::{TLS_REQUEST, exchange, has_error, startup};
+use super::raw::{TLS_REQUEST, exchange, has_error, message, startup};
 use super::served::{Served, block_on, error_of};
 
 /// Users, and a certificate for `localhost` with its key.
@@ -157,6 +157,60 @@ fn many_wrong_passwords_slow_their_address_down() {
             log_in(&server, "alice", "wonderland").await.is_err(),
             "no password is checked for a while"
         );
+    });
+}
+
+#[test]
+fn guesses_at_once_are_bounded_and_a_session_beside_them_is_answered() {
+    let secrets = Secrets::new();
+    let server = Served::over(secrets.access("127.0.0.1:5432", false), &[], |_| {});
+    block_on(async {
+        let client = log_in(&server, "alice", "wonderland").await.unwrap();
+        let guesses = (0..200).map(async |number| {
+            let guessed = log_in(&server, "alice", &format!("guess {number}")).await;
+            let Err(error) = guessed else {
+                panic!("let in");
+            };
+            let (code, text) = error_of(&error);
+            assert_eq!(code, "28P01");
+            text.contains("password authentication failed")
+        });
+        let asks = async {
+            for _ in 0..10 {
+                client.simple_query("select count(*) from cities").await.unwrap();
+            }
+        };
+        let (checked, ()) = tokio::join!(futures_util::future::join_all(guesses), asks);
+        // Ten, and one in six seconds.
+        let checked = checked.iter().filter(|checked| **checked).count();
+        assert!(checked < 50, "{checked} of 200 guesses were checked");
+        assert_eq!(server.watch.load().connections, 1);
+    });
+}
+
+#[test]
+fn a_client_that_was_told_of_no_channel_binding_is_refused() {
+    let secrets = Secrets::new();
+    let server = Served::over(secrets.access("0.0.0.0:5432", true), &[], |_| {});
+    block_on(async {
+        let mut stream = secrets.tls(server.address).await;
+        stream.write_all(&startup("alice")).await.unwrap();
+        // The client could bind, and believes that the server cannot: another has taken the offer out.
+        let first = b"y,,n=,r=0123456789abcdef";
+        let mut body = b"SCRAM-SHA-256\0".to_vec();
+        body.extend((first.len() as u32).to_be_bytes());
+        body.extend(first);
+        stream.write_all(&message(b'p', &body)).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let offers = |name: &[u8]| answer.windows(name.len()).any(|window| window == name);
+        assert!(offers(b"SCRAM-SHA-256-PLUS\0"));
+        assert!(
+            has_error(&answer, "28000"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+        assert_eq!(server.watch.load().connections, 0);
     });
 }
 

@@ -1,11 +1,17 @@
 //! Clients that break the protocol, by mistake or on purpose.
+//!
+//! The generated sessions have 10,000 messages; with `WINDLASS_HOSTILE=all` 100,000. Then statements
+//! of nearly the greatest length are planned as well.
 
+use futures_util::StreamExt;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 use proptest::{collection, prop_oneof, sample};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
+use super::program::{PATIENCE, Program, is_all};
 use super::raw::{TLS_REQUEST, exchange, has_error, message, startup};
 use super::served::{Served, block_on};
 
@@ -49,8 +55,8 @@ fn a_login_that_does_not_go_on_ends() {
     });
 }
 
-/// Messages that are valid, broken or out of order, and other bytes.
-fn sessions() -> impl Strategy<Value = Vec<u8>> {
+/// Messages that are valid, broken or out of order, and other bytes, with their number.
+fn sessions() -> impl Strategy<Value = (usize, Vec<u8>)> {
     let kinds = sample::select(b"QPBDECHSXpdcf!\0".to_vec());
     let texts = sample::select(vec![
         "select 1\0",
@@ -76,28 +82,156 @@ fn sessions() -> impl Strategy<Value = Vec<u8>> {
     let wrong_length = (sample::select(b"QPBS".to_vec()), 0_u32..12, noise.clone())
         .prop_map(|(kind, length, body)| [&[kind][..], &length.to_be_bytes(), &body].concat());
     let part = prop_oneof![6 => whole, 2 => broken, 1 => wrong_length, 1 => noise];
-    let logged_in =
-        collection::vec(part.clone(), 0..12).prop_map(|parts| [startup("eve"), parts.concat()].concat());
-    let stranger = collection::vec(part, 0..3).prop_map(|parts| parts.concat());
-    prop_oneof![9 => logged_in, 1 => stranger]
+    let logged_in = collection::vec(part.clone(), 0..40).prop_map(|parts| (parts.len(), parts.concat()));
+    let stranger = collection::vec(part, 0..3).prop_map(|parts| (parts.len(), parts.concat()));
+    let after_login = prop_oneof![2 => logged_in, 1 => bent()]
+        .prop_map(|(number, bytes)| (number + 1, [startup("eve"), bytes].concat()));
+    prop_oneof![9 => after_login, 1 => stranger]
+}
+
+/// A session without a fault.
+fn conversation() -> Vec<Vec<u8>> {
+    [
+        (b'P', &b"s\0select city from cities where people > $1\0\0\0"[..]),
+        (b'D', b"Ss\0"),
+        (b'B', b"p\0s\0\0\0\0\x01\0\0\0\x05100000\0"),
+        (b'D', b"Pp\0"),
+        (b'E', b"p\0\0\0\0\x01"),
+        (b'H', b""),
+        (b'E', b"p\0\0\0\0\0"),
+        (b'C', b"Pp\0"),
+        (b'S', b""),
+        (b'Q', b"begin; declare c cursor for select * from cities\0"),
+        (b'Q', b"fetch 2 from c\0"),
+        (b'Q', b"commit\0"),
+        (b'C', b"Ss\0"),
+        (b'S', b""),
+        (b'Q', b"select count(*) from cities\0"),
+        (b'X', b""),
+    ]
+    .map(|(kind, body)| message(kind, body))
+    .to_vec()
+}
+
+/// The conversation with one fault: messages in another order, twice, or not at all; a length or a
+/// byte that is wrong; an end too early; a message that is too large.
+fn bent() -> impl Strategy<Value = (usize, Vec<u8>)> {
+    let at = || proptest::num::usize::ANY;
+    (0_u8..7, at(), at(), proptest::num::u32::ANY).prop_map(|(fault, first, second, number)| {
+        let mut messages = conversation();
+        let (first, second) = (first % messages.len(), second % messages.len());
+        match fault {
+            0 => messages.swap(first, second),
+            1 => drop(messages.remove(first)),
+            2 => messages.insert(second, messages[first].clone()),
+            3 => {
+                let length = if number % 2 == 0 { number } else { number % 64 };
+                messages[first][1..5].copy_from_slice(&length.to_be_bytes());
+            }
+            4 => {
+                let byte = number as usize % messages[first].len();
+                messages[first][byte] ^= 1 << (number % 8);
+            }
+            5 => {
+                messages.truncate(first + 1);
+                let length = number as usize % messages[first].len();
+                messages[first].truncate(length);
+            }
+            _ => messages[first] = message(b"QPBDEpd"[first % 7], &vec![b'x'; number as usize % 100_000]),
+        }
+        (messages.len(), messages.concat())
+    })
+}
+
+#[test]
+fn a_statement_of_any_depth_and_length_is_answered_and_the_server_goes_on() {
+    let program = Program::start(&[], |_| {});
+    block_on(async {
+        let client = program.connect().await;
+        for (begin, link, end) in [
+            ("select 1", "+1", ""),
+            ("select true", " and true", ""),
+            ("delete from cities where true", " or city='x'", ""),
+            ("explain select people", "::int", " from cities"),
+            ("select 1", " union all select 1", ""),
+            ("select 1 from cities", ",cities", ""),
+            ("with a as (select 1)", ", a as (select 1)", " select 1"),
+            ("select ", "(", "1"),
+            ("select ", "- ", "1"),
+            ("select ", "not ", "true"),
+            ("select ", "case when true then ", "1"),
+            ("select ", "cast(", "1"),
+            ("select ", "interval ", "1"),
+            ("select 1::", "array<", "int"),
+            ("select 1::", "struct<a ", "int"),
+            ("select * from ", "json_table('', '' columns (nested path '' ", ""),
+            ("select * from ", "(select * from ", "cities"),
+            ("select 1", ",1", ""),
+            ("select count(*) from cities where people in (1", ",1", ")"),
+            ("", "select 1;", ""),
+        ] {
+            for bytes in [500, 3_900, 30_000, 900_000, 1_100_000] {
+                if bytes == 900_000 && !is_all() {
+                    continue;
+                }
+                let sql = format!("{begin}{}{end}", link.repeat(bytes / link.len()));
+                // Some have thousands of answers.
+                if link.ends_with(';') && bytes > 100_000 {
+                    continue;
+                }
+                for answer in [
+                    timeout(PATIENCE, client.simple_query(&sql))
+                        .await
+                        .map(|done| done.err()),
+                    timeout(PATIENCE, client.prepare(&sql))
+                        .await
+                        .map(|done| done.err()),
+                ] {
+                    let error = answer.unwrap_or_else(|_| panic!("{begin}{link}… is not answered"));
+                    let ends = error.is_some_and(|error| error.as_db_error().is_none());
+                    assert!(!ends, "{begin}{link}… of {bytes} bytes ends the connection");
+                }
+            }
+        }
+        client.simple_query("select * from cities").await.unwrap();
+    });
+    program.end();
 }
 
 #[test]
 fn any_session_ends_or_is_answered_and_the_server_goes_on() {
-    let server = Served::start();
+    let program = Program::start(&[], |_| {});
     let mut runner = TestRunner::new(Config::default());
-    let all: Vec<_> = (0..400)
-        .map(|_| sessions().new_tree(&mut runner).expect("a session").current())
-        .collect();
+    let mut left: usize = if is_all() { 100_000 } else { 10_000 };
+    let generated = std::iter::from_fn(|| {
+        let (number, bytes) = sessions().new_tree(&mut runner).expect("a session").current();
+        let goes_on = left > 0;
+        left = left.saturating_sub(number.max(1));
+        goes_on.then_some(bytes)
+    });
     block_on(async {
-        for session in all {
-            exchange(server.address, &session).await;
+        let client = program.connect().await;
+        let mut sessions = futures_util::stream::iter(generated)
+            .map(async |session: Vec<u8>| timeout(PATIENCE, exchange(program.address, &session)).await)
+            .buffer_unordered(8);
+        while let Some(ended) = sessions.next().await {
+            ended.expect("a session ends");
+            // The others are half done.
+            let asked = client.query_one("select count(*) from cities", &[]);
+            let row = timeout(PATIENCE, asked).await.expect("a statement is answered");
+            assert_eq!(row.unwrap().get::<_, i64>(0), 3);
         }
-        let client = server.connect().await;
-        client.simple_query("select * from cities").await.unwrap();
-        while server.watch.load().connections > 1 {
+        let open = async || {
+            let sql = "select count(*), sum(memory_bytes) from windlass.queries";
+            let row = client.query_one(sql, &[]).await.unwrap();
+            (row.get::<_, i64>(0), row.get::<_, i64>(1))
+        };
+        while open().await != (1, 0) {
             tokio::task::yield_now().await;
         }
-        assert_eq!(server.watch.load().memory_bytes, 0);
+        if let Some(peak) = program.peak_mib() {
+            assert!(peak < 1_024, "{peak} MiB");
+        }
     });
+    program.end();
 }

@@ -45,7 +45,12 @@ impl Served {
         let (ready, started) = mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
-            let pools = Pools::builder().cpu_threads(2).mixed_threads(2).build().unwrap();
+            let pools = Pools::builder()
+                .cpu_threads(2)
+                .mixed_threads(2)
+                .cpu_stack_size(64 << 20)
+                .build()
+                .unwrap();
             let mixed = pools.mixed();
             let tables = Tables::new(&sources).unwrap();
             mixed

@@ -1,0 +1,181 @@
+//! An engine that listens, in processes of its own.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+
+use crate::clients;
+use crate::options::Options;
+use crate::postgres::Postgres;
+use crate::process::Process;
+use crate::{plain, tables, windlass};
+
+/// Longest time until an engine answers: it generates its tables first.
+const STARTS_WITHIN: Duration = Duration::from_secs(600);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Windlass,
+    /// DataFusion behind the crate datafusion-postgres.
+    Plain,
+    Postgres,
+}
+
+/// Where the tables of TPC-H are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tables {
+    Memory,
+    Parquet,
+}
+
+impl Kind {
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        [Self::Windlass, Self::Plain, Self::Postgres]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Windlass => "windlass",
+            Self::Plain => "plain",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    /// PostgreSQL's tables are its own, and count as those in memory.
+    pub(crate) fn has(self, tables: Tables) -> bool {
+        self != Self::Postgres || tables == Tables::Memory
+    }
+}
+
+/// An engine that answers. Its drop kills it.
+pub(crate) struct Running {
+    pub(crate) kind: Kind,
+    pub(crate) address: SocketAddr,
+    pub(crate) user: &'static str,
+    pub(crate) database: &'static str,
+    process: Process,
+    _folder: Option<TempDir>,
+}
+
+impl Running {
+    pub(crate) fn start(kind: Kind, tables: Tables, options: &Options) -> anyhow::Result<Self> {
+        let (folder, temporary) = folder(options)?;
+        let address = free_address()?;
+        let parquet = match tables {
+            Tables::Memory => None,
+            Tables::Parquet => Some(parquet(&folder, options.scale)?),
+        };
+        let (process, user, database) = match kind {
+            Kind::Windlass => {
+                let source = match &parquet {
+                    None => windlass::Source::Tpch(options.scale),
+                    Some(folder) => windlass::Source::Folder(folder),
+                };
+                (
+                    windlass::start(options, address, &source, &[])?,
+                    "bench",
+                    "windlass",
+                )
+            }
+            Kind::Plain => (
+                plain::start(options, address, parquet.as_deref())?,
+                "postgres",
+                "postgres",
+            ),
+            Kind::Postgres => (
+                Postgres::new(options, &folder)?.start(address)?,
+                "bench",
+                "postgres",
+            ),
+        };
+        let mut running = Self {
+            kind,
+            address,
+            user,
+            database,
+            process,
+            _folder: temporary,
+        };
+        running.wait()?;
+        Ok(running)
+    }
+
+    /// A windlass-server that was started otherwise.
+    pub(crate) fn of_windlass(address: SocketAddr, process: Process) -> anyhow::Result<Self> {
+        let mut running = Self {
+            kind: Kind::Windlass,
+            address,
+            user: "bench",
+            database: "windlass",
+            process,
+            _folder: None,
+        };
+        running.wait()?;
+        Ok(running)
+    }
+
+    /// Waits until it answers.
+    fn wait(&mut self) -> anyhow::Result<()> {
+        let until = Instant::now() + STARTS_WITHIN;
+        let runtime = clients::runtime()?;
+        loop {
+            self.process.ensure_runs()?;
+            let connected = runtime.block_on(async {
+                let client = clients::connect(self).await?;
+                anyhow::Ok(client.simple_query("select 1").await?)
+            });
+            match connected {
+                Ok(_) => return Ok(()),
+                Err(error) if Instant::now() > until => {
+                    return Err(error).with_context(|| format!("{} does not answer", self.kind.name()));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    }
+
+    /// CPU time of the engine's processes so far.
+    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
+        self.process.cpu()
+    }
+
+    pub(crate) fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Asks it to end, and waits.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        self.process.stop()
+    }
+}
+
+/// The folder for tables, and what removes it if it is a temporary one.
+pub(crate) fn folder(options: &Options) -> anyhow::Result<(PathBuf, Option<TempDir>)> {
+    Ok(match &options.folder {
+        Some(folder) => (folder.clone(), None),
+        None => {
+            let temporary = tempfile::tempdir()?;
+            (temporary.path().to_owned(), Some(temporary))
+        }
+    })
+}
+
+/// The folder of the Parquet files, which are written if they are not there.
+pub(crate) fn parquet(folder: &Path, scale: f64) -> anyhow::Result<PathBuf> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match runtime.block_on(tables::Tables::in_files(folder, scale))? {
+        tables::Tables::Parquet(folder) => Ok(folder),
+        tables::Tables::Memory(_) => anyhow::bail!("tables in files are in memory"),
+    }
+}
+
+/// A port that was free a moment ago.
+pub(crate) fn free_address() -> anyhow::Result<SocketAddr> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok(listener.local_addr()?)
+}

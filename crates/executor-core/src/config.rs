@@ -49,7 +49,8 @@ pub struct Tuning {
     /// except for a yield in each 16th round; [`ParkAtOnce`](crate::ParkAtOnce) never yields.
     /// Default 200.
     pub spin_iters: u32,
-    /// Longest park before a worker searches again. Default `None`: until woken.
+    /// Longest park before a worker looks for work again, if the idle hooks read it. Default
+    /// `None`: until woken.
     pub park_timeout: Option<Duration>,
     /// Counts that a worker acquires from the state word at once. 1 to 65,536, default 64.
     pub credit_block: usize,

@@ -20,7 +20,8 @@ pub struct WorkerMetricsLocal {
     pub steals_tried: u64,
     /// Probes that brought a task.
     pub steals_won: u64,
-    /// Times that the worker parked.
+    /// Sleeps that a waker or the executor's end ended. One sleep has many parks if it has a
+    /// timeout.
     pub parks: u64,
     /// Workers that this one woke.
     pub wakes: u64,

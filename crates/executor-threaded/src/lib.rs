@@ -3,8 +3,9 @@
 //!
 //! - An accepted task runs exactly once or, after a shutdown or a panic, is returned to the owner
 //!   exactly once. A rejected task is returned at once.
-//! - An executor that stays idle comes to rest: after some rounds of searching its workers sleep
-//!   without a timeout, and make no context switch. With a `park_timeout` they search after each.
+//! - An executor that stays idle comes to rest, with the default idle hooks: after some rounds of
+//!   searching its workers sleep without a timeout, and make no context switch. With a
+//!   `park_timeout` they look for work after each.
 //! - After a panic no task is accepted that will not run.
 //! - No thread outlives its [`Executor`], unless one of its own tasks drops it: then the threads
 //!   end after that task.

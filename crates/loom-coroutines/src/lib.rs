@@ -1,10 +1,8 @@
-//! The coroutines on which loom runs a model's threads, with stacks that are kept.
+//! The coroutines on which loom runs a model's threads: only what loom 0.7 calls.
 //!
-//! loom starts a coroutine for each thread of each execution. The crate `generator`, which it asks
-//! for, maps a stack for each and ends it by a panic. Here a finished coroutine returns and leaves
-//! its stack to the next one of its thread (`docs/decisions/0050-coroutines-for-loom.md`).
-//!
-//! The names and types are those that loom 0.7 calls, and no more.
+//! loom starts a coroutine for each thread of each execution. Its own crate, `generator`, maps a
+//! stack for each and ends it by a panic. Here a finished coroutine returns, and its thread keeps
+//! the stack for the next one (`docs/decisions/0050-coroutines-for-loom.md`).
 
 #![allow(unsafe_code, reason = "docs/decisions/0050-coroutines-for-loom.md")]
 
@@ -20,19 +18,19 @@ use std::thread;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
-/// What loom hands to a coroutine: the body of a model's thread.
+/// The body of a model's thread.
 pub type Parameter = Option<Box<dyn FnOnce()>>;
 
 type Yielder = corosensei::Yielder<Option<Parameter>, ()>;
 
 thread_local! {
-    /// Yielder of the coroutine that runs on this thread; null outside of coroutines.
+    /// Of the running coroutine; null outside of coroutines.
     static CURRENT: Cell<*const Yielder> = const { Cell::new(ptr::null()) };
 }
 
-/// A coroutine that takes an `A` when it is resumed, and gives a `T`.
+/// A coroutine, as loom names it: it takes an `A` when it is resumed, and gives a `T`.
 pub struct Generator<'a, A, T> {
-    /// `None` only while the generator is dropped.
+    /// `None` only during the drop.
     coroutine: Option<Coroutine<Option<Parameter>, (), (), DefaultStack>>,
     parameter: Option<Parameter>,
     stack_bytes: usize,
@@ -45,12 +43,12 @@ pub struct Gn<A>(PhantomData<A>);
 
 #[expect(clippy::new_ret_no_self, reason = "loom calls it so")]
 impl Gn<Parameter> {
-    /// A generator with a stack of 32 KiB.
+    /// Makes one with a stack of 32 KiB.
     pub fn new(body: impl FnOnce() + 'static) -> Generator<'static, Parameter, ()> {
         Self::new_opt(stacks::DEFAULT_BYTES / size_of::<usize>(), body)
     }
 
-    /// A generator with a stack of `words` machine words.
+    /// Makes one with a stack of `words` machine words.
     ///
     /// # Panics
     ///
@@ -71,11 +69,11 @@ impl Gn<Parameter> {
 }
 
 impl Generator<'_, Parameter, ()> {
-    /// Runs the generator up to its next yield or its end; `None` if it had ended before.
+    /// Runs up to the next yield or the end; `None` if it had ended before.
     ///
     /// # Panics
     ///
-    /// With the panic of the generator's body.
+    /// With the body's panic.
     pub fn resume(&mut self) -> Option<()> {
         let _outer = RestoreCurrent(CURRENT.get());
         let coroutine = self.coroutine.as_mut().filter(|coroutine| !coroutine.done())?;
@@ -84,12 +82,12 @@ impl Generator<'_, Parameter, ()> {
         }
     }
 
-    /// Sets what the next [`resume`](Self::resume) hands to the body's [`yield_`].
+    /// Sets what [`yield_`] returns at the next [`resume`](Self::resume).
     pub fn set_para(&mut self, parameter: Parameter) {
         self.parameter = Some(parameter);
     }
 
-    /// Whether the body has returned.
+    /// Returns whether the body has returned.
     pub fn is_done(&self) -> bool {
         self.coroutine.as_ref().is_none_or(Coroutine::done)
     }
@@ -101,7 +99,6 @@ impl<A, T> Drop for Generator<'_, A, T> {
             Some(coroutine) if coroutine.done() => stacks::put(self.stack_bytes, coroutine.into_stack()),
             // A failed model: unwinding its other threads inside a panic would abort the process.
             Some(coroutine) if thread::panicking() => mem::forget(coroutine),
-            // This unwinds the coroutine's stack.
             unfinished => drop(unfinished),
         }
     }
@@ -113,7 +110,7 @@ impl<A, T> fmt::Debug for Generator<'_, A, T> {
     }
 }
 
-/// Suspends the running generator, and returns what the next `resume` hands over.
+/// Suspends the running generator until its next `resume`, and returns that one's parameter.
 ///
 /// # Panics
 ///
@@ -138,7 +135,7 @@ pub fn yield_with((): ()) {
     drop(yield_(()));
 }
 
-/// Returns from a generator's body.
+/// Returns from a body.
 #[macro_export]
 macro_rules! done {
     () => {
@@ -161,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Starts a coroutine as loom does: up to the yield that takes the parameter.
+    /// As loom starts one: up to the yield that takes the parameter.
     fn started(body: impl FnOnce() + 'static) -> Generator<'static, Parameter, ()> {
         let mut generator = Gn::new(|| {
             let parameter = yield_(()).expect("a resume without a parameter");

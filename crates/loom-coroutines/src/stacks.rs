@@ -6,7 +6,7 @@ use corosensei::stack::DefaultStack;
 
 pub(crate) const DEFAULT_BYTES: usize = 32 * 1024;
 
-/// Stacks that a thread keeps: more than a model has threads.
+/// Stacks that a thread keeps; a model has fewer threads.
 const KEPT_MAX: usize = 16;
 
 thread_local! {

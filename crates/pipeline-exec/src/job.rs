@@ -444,9 +444,12 @@ impl<T> JobBuilder<T> {
         self
     }
 
-    /// Closes the job this long after submission, at the next slot boundary, with
-    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A waiting job is closed by the
-    /// next worker that looks at the board: within five quanta and a slot while any worker works.
+    /// Closes the job this long after submission, with
+    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). Workers compare it with the
+    /// clock: of a running job at each slot boundary and before each claim; of a waiting one when
+    /// they look at the board, within five quanta and a slot while any worker works. No worker
+    /// looks while none has work:
+    /// [`JobControl::enforce_deadline`](crate::JobControl::enforce_deadline).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self

@@ -24,7 +24,7 @@ pub use crate::task::{Task, Turn};
 /// lock that a task's drop takes. [`spawn`](Self::spawn) and wakes drop no task.
 ///
 /// A worker that has work closes a late job whose tasks are all parked. Its owner calls
-/// [`JobControl::stop_if_late`](crate::JobControl::stop_if_late), in case no worker has any.
+/// [`JobControl::enforce_deadline`](crate::JobControl::enforce_deadline), in case no worker has any.
 ///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Terms, open_job::{Task, Turn}};

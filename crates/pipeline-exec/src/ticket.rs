@@ -212,8 +212,8 @@ impl JobControl {
 
     /// Closes the job if its deadline has passed. Workers do so while they have work. The owner
     /// calls this for a job whose tasks are all parked, or if it has a clock of its own.
-    pub fn stop_if_late(&self) {
-        policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
+    pub fn enforce_deadline(&self) {
+        policy::executor::stop::enforce_deadline(&*self.hub, &self.state, self.job);
     }
 
     /// Returns why the job was closed; `None` if it runs or completed.

@@ -16,7 +16,7 @@ use crate::pools::Pools;
 
 const THREADS_MAX: usize = 32_767;
 
-/// Largest number of jobs that a pipeline executor admits.
+/// What a pipeline executor admits.
 const QUEUE_MAX: usize = 1 << 24;
 
 const NICE_MAX: u8 = 19;
@@ -54,7 +54,7 @@ pub struct PoolsBuilder {
 }
 
 impl Pools {
-    /// Returns the pools that a process shares, with the defaults; they are never dropped. If
+    /// Returns the process's pools, with the defaults; they are never dropped. If
     /// `WINDLASS_WORKERS` is invalid, CPU tasks return
     /// [`CpuError::Unavailable`](crate::CpuError::Unavailable).
     #[must_use]
@@ -68,7 +68,7 @@ impl Pools {
         PoolsBuilder::default()
     }
 
-    /// Makes pools whose CPU work runs on `executor`, as [`PoolsBuilder::cpu_executor`] does.
+    /// Makes pools by [`PoolsBuilder::cpu_executor`].
     ///
     /// ```
     /// use pipeline_exec::PipelineExecutor;
@@ -107,8 +107,7 @@ impl Default for PoolsBuilder {
 }
 
 impl PoolsBuilder {
-    /// Prefix of thread names: `{name}-cpu-0`, `{name}-mixed-0`, `{name}-maintenance-0`,
-    /// `{name}-clock-0`. Default `windlass`.
+    /// Prefix of thread names, as in `{name}-cpu-0`. Default `windlass`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -127,14 +126,14 @@ impl PoolsBuilder {
         self
     }
 
-    /// Niceness of CPU workers, 0 (default) to 19, so that a thread that wakes for I/O gets a core
+    /// Niceness of CPU workers, 0 (default) to 19: threads that wake for I/O then get a core
     /// sooner. Linux only.
     pub fn cpu_nice(mut self, nice: u8) -> Self {
         self.cpu_nice = nice;
         self
     }
 
-    /// Bytes of each CPU worker's stack, default 2 MiB. Nested waits go deep.
+    /// Bytes of a CPU worker's stack, default 2 MiB. Nested waits go deep.
     pub fn cpu_stack_size(mut self, bytes: usize) -> Self {
         self.cpu_stack_size = Some(bytes);
         self
@@ -146,8 +145,7 @@ impl PoolsBuilder {
         self
     }
 
-    /// Runs CPU work on `executor`, beside its other jobs. The executor ends with the pools. The
-    /// other CPU settings do not apply.
+    /// Runs CPU work on `executor`, which ends with the pools. The other CPU settings do not apply.
     pub fn cpu_executor(mut self, executor: PipelineExecutor) -> Self {
         self.cpu_executor = Some(executor);
         self
@@ -159,15 +157,15 @@ impl PoolsBuilder {
         self
     }
 
-    /// Largest number of blocking calls that run at once, default 512. A foreign
-    /// [runtime](Self::runtime) has its own limit.
+    /// Largest number of blocking calls at once, default 512; a foreign [runtime](Self::runtime)
+    /// has its own.
     pub fn blocking_max(mut self, threads: usize) -> Self {
         self.blocking_max = threads;
         self
     }
 
-    /// Runs mixed work on this runtime, which outlives the pools. Tasks on a current-thread runtime
-    /// run only while a thread blocks on it.
+    /// Runs mixed work on this runtime, which outlives the pools. A current-thread runtime runs
+    /// tasks only while a thread blocks on it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self

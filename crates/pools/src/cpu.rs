@@ -1,8 +1,8 @@
 //! The CPU pool: pure computation, on the pipeline executor's workers.
 //!
-//! A task's future is its job's ticket. A dropped future's task runs whole or not at all, and its
-//! captures are dropped once: `crates/pipeline-exec/tests/loom/hand_over.rs` models this race and
-//! those with a shutdown and a nested wait. That crate's `native/room.rs` proves the wait for room.
+//! A task's future is its job's ticket. A dropped future's task runs whole or not at all, and drops
+//! its captures once: `crates/pipeline-exec/tests/loom/hand_over.rs` models this. That crate's
+//! `native/room.rs` proves the wait for room.
 
 mod async_job;
 mod async_task;
@@ -16,6 +16,7 @@ mod polled;
 mod spawn;
 pub(crate) mod state;
 mod task;
+mod turn_observer;
 
 use std::sync::Arc;
 
@@ -27,21 +28,21 @@ pub use cx::CpuCx;
 pub use job_options::JobOptions;
 pub use spawn::Scoped;
 pub use task::CpuTask;
+pub use turn_observer::TurnObserver;
 
 use crate::error::CpuError;
 use crate::inner::Inner;
 
-/// Runs computation. Clones share the pool. Its calls never block.
+/// Runs computation. Its calls never block.
 #[derive(Clone, Debug)]
 pub struct CpuPool {
     pub(crate) inner: Arc<Inner>,
 }
 
 impl CpuPool {
-    /// Computes `compute` on a worker. Returns a task for its value, or its panic as an error.
-    /// While the pool is full the task waits for room.
-    ///
-    /// Dropping the task cancels it: it never starts, or its context reports the cancellation.
+    /// Computes `compute` on a worker. The task gives its value, or its panic as an error, and
+    /// waits for room while the pool is full. Dropping it cancels: it never starts, or its context
+    /// reports that.
     ///
     /// ```
     /// use pools::{CpuError, Pools};
@@ -63,9 +64,9 @@ impl CpuPool {
         }
     }
 
-    /// Opens a job for async work, whose futures are polled inside the caller's tokio runtime, or
-    /// else the mixed pool's. If the pool does not admit the job, each spawned future is returned
-    /// as [`TaskError::NotRun`].
+    /// Opens a job for futures, which are polled inside the caller's tokio runtime, or else the
+    /// mixed pool's. Futures of a job that the pool does not admit are returned as
+    /// [`TaskError::NotRun`].
     pub fn open(&self, options: JobOptions) -> AsyncJob {
         AsyncJob::open(&self.inner, options)
     }
@@ -83,7 +84,7 @@ impl CpuPool {
         }
     }
 
-    /// Returns the executor below, for jobs such as queries. Starts it if necessary.
+    /// Returns the executor, for jobs such as queries; starts it if necessary.
     ///
     /// # Errors
     ///

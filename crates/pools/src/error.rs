@@ -7,7 +7,7 @@ use std::io;
 use executor_threaded::HostError;
 use pipeline_exec::{BuildError, JobError, JobErrorKind};
 
-/// One of the three pools.
+/// A pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PoolKind {
     /// Async tasks and blocking calls.
@@ -19,7 +19,7 @@ pub enum PoolKind {
 }
 
 impl PoolKind {
-    /// Its name in messages and tables.
+    /// Returns its name for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -36,12 +36,12 @@ impl fmt::Display for PoolKind {
     }
 }
 
-/// A refused call from one pool into another. The call had no effect.
+/// A refused call between pools, without effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongPool {
-    /// The pool whose thread called.
+    /// The calling pool.
     pub from: PoolKind,
-    /// The pool that was called.
+    /// The called pool.
     pub to: PoolKind,
 }
 
@@ -70,14 +70,14 @@ impl Error for WrongPool {}
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CpuError {
-    /// A CPU task awaited it, or waited for it.
+    /// A CPU task waited for it.
     WrongPool(WrongPool),
     /// The task panicked.
     Panicked {
         /// The panic's message.
         message: String,
     },
-    /// The task around it was cancelled, or the pool's time was up.
+    /// The surrounding task was cancelled, or the pool's time was up.
     Cancelled,
     /// The pool ended before it started.
     Closed,
@@ -137,9 +137,9 @@ impl From<WrongPool> for CpuError {
 pub enum MixedError {
     /// A CPU task called it.
     WrongPool(WrongPool),
-    /// Async code made a blocking call: it should await instead.
+    /// Async code made this blocking call instead of awaiting.
     InAsync {
-        /// The call.
+        /// Its name.
         call: &'static str,
     },
     /// The work panicked.
@@ -231,7 +231,7 @@ impl From<WrongPool> for MaintenanceError {
 pub enum ConfigError {
     /// A number is out of range.
     OutOfRange {
-        /// Name of the setting.
+        /// The setting's name.
         setting: &'static str,
         /// Its value.
         value: usize,
@@ -240,7 +240,7 @@ pub enum ConfigError {
         /// Largest valid value.
         max: usize,
     },
-    /// The name contains a NUL byte, which a thread's name cannot.
+    /// The name contains a NUL byte.
     NulInName {
         /// The name.
         name: String,

@@ -1,4 +1,4 @@
-//! The gate of the mixed pool counts the work inside, and rejects work once closed.
+//! Counts the mixed pool's work inside, and rejects work once closed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -32,14 +32,14 @@ struct Inside {
 
 pub(crate) struct Abort {
     task: AbortHandle,
-    /// Notifies the waiter, since a running blocking call cannot be ended.
+    /// Notifies the waiter: a running blocking call cannot be ended.
     tell: Option<Box<dyn FnOnce() + Send>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Task,
-    /// A blocking call without a thread yet.
+    /// Without a thread yet.
     Waiting,
     Blocking,
 }
@@ -114,8 +114,7 @@ impl Gate {
                 .filter_map(|inside| inside.abort.take())
                 .collect()
         };
-        // An aborted task may be dropped at once, and leaves through the gate, so this is outside
-        // the lock.
+        // Outside the lock: an aborted task may be dropped at once, and leaves through the gate.
         for abort in all {
             abort.abort();
         }

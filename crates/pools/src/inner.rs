@@ -11,7 +11,7 @@ pub(crate) struct Inner {
     pub(crate) mixed: MixedState,
     pub(crate) cpu: CpuState,
     pub(crate) maintenance: Arc<MaintenanceState>,
-    /// Wakes at set times, on a thread that no work of the pools runs on.
+    /// For wake-ups: this thread runs no other work.
     pub(crate) clock: Arc<MaintenanceState>,
 }
 

@@ -2,13 +2,12 @@
 //! # One direction
 //!
 //! Mixed work hands computation to the CPU pool and awaits it. A CPU task that waited for mixed
-//! work would hold its worker, so that call returns [`WrongPool`], and [`CpuCx`], the context of
-//! CPU tasks, has no way to block. A task runs its own parts while it waits: [`CpuCx::map`],
-//! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much run as turns of a job:
-//! [`CpuPool::open`].
+//! work would hold its worker, so that call returns [`WrongPool`], and [`CpuCx`] has no way to
+//! block. A task runs its own parts while it waits: [`CpuCx::map`], [`CpuCx::join`],
+//! [`CpuCx::run_job`]. Futures that compute much run as turns of a job: [`CpuPool::open`].
 //!
-//! A CPU task can still block on a `tokio::runtime::Handle` that it captured. So do not carry the
-//! handle of [`MixedPool::tokio_handle`] into CPU tasks.
+//! A CPU task can still block on a captured `tokio::runtime::Handle`, so do not give it that of
+//! [`MixedPool::tokio_handle`].
 #![forbid(unsafe_code)]
 
 mod builder;
@@ -28,7 +27,7 @@ mod thread;
 pub use builder::PoolsBuilder;
 pub use cpu::{
     AsyncJob, AsyncTask, CpuCx, CpuPool, CpuTask, HandedBack, JobOptions, JobUse, Scoped, TaskError,
-    TaskFuture,
+    TaskFuture, TurnObserver,
 };
 pub use error::{ConfigError, CpuError, MaintenanceError, MixedError, PoolKind, WrongPool};
 pub use maintenance::{Delayed, MaintenancePool, Repeating};

@@ -1,5 +1,5 @@
-//! The maintenance pool runs housekeeping on a few threads, which start on demand and stop when
-//! idle. A process may end while one of them runs.
+//! Runs housekeeping on a few threads, which start on demand and stop when idle. A process may end
+//! while one of them runs.
 
 mod schedule;
 pub(crate) mod state;
@@ -15,7 +15,7 @@ use crate::snapshot::MaintenanceSnapshot;
 use crate::thread::refuse_cpu;
 use state::MaintenanceState;
 
-/// Runs housekeeping, at once or at intervals. Clones share the pool.
+/// Runs housekeeping, at once or at intervals.
 #[derive(Clone, Debug)]
 pub struct MaintenancePool {
     pub(crate) inner: Arc<Inner>,
@@ -34,8 +34,8 @@ impl MaintenancePool {
         })
     }
 
-    /// Runs a task every `period`, first after one period, until the returned guard is dropped. A
-    /// late run skips those due meanwhile.
+    /// Runs a task every `period`, first after one, until the guard is dropped. A late run skips
+    /// those that were due meanwhile.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -77,14 +77,14 @@ impl MaintenancePool {
     }
 }
 
-/// A task that runs at intervals until this is dropped.
+/// Ends a task's repetition when dropped.
 #[must_use = "dropping it ends the repetition"]
 pub struct Repeating {
     state: Arc<MaintenanceState>,
     number: Option<u64>,
 }
 
-/// A [wake-up](crate::Pools::wake_at) that is to come. Dropping this revokes it.
+/// A [wake-up](crate::Pools::wake_at) to come; a drop revokes it.
 #[derive(Debug)]
 #[must_use = "dropping it revokes the wake-up"]
 pub struct Delayed {
@@ -121,7 +121,7 @@ impl Drop for Repeating {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             let task = self.state.lock().cancel(number);
-            // User code is dropped outside the lock.
+            // User code, so outside the lock.
             drop(task);
         }
     }

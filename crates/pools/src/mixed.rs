@@ -19,15 +19,14 @@ use crate::inner::Inner;
 use crate::snapshot::MixedSnapshot;
 use crate::thread::{Work, as_work, refuse_async, refuse_cpu};
 
-/// Runs work that may block. Clones share the pool. A call from a CPU task returns
-/// [`WrongPool`](crate::WrongPool).
+/// Runs work that may block.
 #[derive(Clone, Debug)]
 pub struct MixedPool {
     pub(crate) inner: Arc<Inner>,
 }
 
 impl MixedPool {
-    /// Starts an async task. If the returned task is dropped, the work runs unobserved.
+    /// Starts an async task, which a drop of the returned task leaves running.
     ///
     /// ```
     /// use pools::Pools;
@@ -81,8 +80,8 @@ impl MixedPool {
         Ok(handle.block_on(Marked::new(future, pass)))
     }
 
-    /// Returns the runtime's handle, for libraries that need one. The pool does not count, refuse
-    /// or await work started with it.
+    /// Returns the runtime's handle, for libraries. The pool does not count, refuse or await work
+    /// that is started with it.
     ///
     /// # Errors
     ///
@@ -115,7 +114,7 @@ impl MixedPool {
         self.inner.mixed.handle().map(drop)
     }
 
-    /// Works on a CPU worker too, which does not wait for the task.
+    /// For CPU workers too: the caller does not wait.
     pub(crate) fn start<F>(&self, future: F) -> Result<MixedTask<F::Output>, MixedError>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -128,8 +127,7 @@ impl MixedPool {
         Ok(MixedTask::new(task))
     }
 
-    /// As [`start`](Self::start); at the pool's end `tell` ends the wait for a call that still
-    /// runs.
+    /// As [`start`](Self::start). At the pool's end `tell` ends the wait for a running call.
     pub(crate) fn start_blocking<F, T>(
         &self,
         call: F,

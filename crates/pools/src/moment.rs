@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Returns `wait` after `start`, or a century after it where the clock's range ends.
+/// A century after `start` where the clock's range ends.
 pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
     start.checked_add(wait).unwrap_or_else(|| start + CENTURY)
 }

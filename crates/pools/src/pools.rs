@@ -16,8 +16,8 @@ use crate::snapshot::PoolsSnapshot;
 /// Three pools: [mixed](MixedPool), [CPU](CpuPool), [maintenance](MaintenancePool). Clones share
 /// them.
 ///
-/// Dropping the last handle to any of them ends them: mixed tasks end at their next await, running
-/// CPU closures are waited for (in async code by another thread), other CPU tasks never start, and
+/// Dropping the last handle to any ends all: mixed tasks end at their next await, running CPU
+/// closures are waited for (in async code by another thread), other CPU tasks never start, and
 /// maintenance is left behind. [`shutdown`](Self::shutdown) ends them in order.
 #[derive(Clone)]
 pub struct Pools {
@@ -49,8 +49,8 @@ impl Pools {
         }
     }
 
-    /// Wakes `waker` at `at`, unless the returned guard is dropped before. The waking thread runs
-    /// no work of the pools, so it is in time however busy they are.
+    /// Wakes `waker` at `at`, unless the guard is dropped before. Its thread runs no work of the
+    /// pools, so it is in time.
     ///
     /// ```
     /// use std::sync::{Arc, mpsc};
@@ -92,9 +92,9 @@ impl Pools {
         }
     }
 
-    /// Ends the pools in order, and blocks for about `timeout` at most. The mixed pool closes and
-    /// is waited for first, since its tasks may still compute. Then CPU work is drained, and what
-    /// remains is aborted or left behind. Later calls return an error.
+    /// Ends the pools in order, and blocks for about `timeout` at most: the mixed pool closes and
+    /// is waited for, since its tasks may still compute; CPU work is drained; what remains is
+    /// aborted or left behind.
     ///
     /// ```
     /// use std::time::Duration;
@@ -108,11 +108,11 @@ impl Pools {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// It blocks its thread: async code calls it in `tokio::task::spawn_blocking`.
+    /// Async code calls it in `tokio::task::spawn_blocking`.
     ///
     /// # Errors
     ///
-    /// In work of a pool, destructors included: it would wait for itself. No pool ends then.
+    /// In work of a pool, destructors included, since it would wait for itself. No pool ends then.
     pub fn shutdown(&self, timeout: Duration) -> Result<ShutdownReport, WrongPool> {
         shutdown::shut_down(&self.inner, Instant::now(), timeout)
     }

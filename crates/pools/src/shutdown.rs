@@ -1,4 +1,4 @@
-//! The shutdown of the pools: mixed first, since it feeds the others, then CPU, then maintenance.
+//! Ends mixed work first, since it feeds the others, then CPU, then maintenance.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use crate::inner::Inner;
 use crate::moment::after;
 use crate::thread::pool_here;
 
-/// What was left at the end of the timeout.
+/// What was left at the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "it says whether anything was cut short"]
 pub struct ShutdownReport {
-    /// Mixed tasks, which end at their next await, and blocking calls, which are left behind.
+    /// Mixed tasks, which end at their next await, and blocking calls left behind.
     pub mixed_left: usize,
-    /// CPU jobs that were cancelled.
+    /// Cancelled CPU jobs.
     pub cpu_left: usize,
-    /// Maintenance tasks that ran and were left behind.
+    /// Maintenance tasks left behind.
     pub maintenance_left: usize,
     /// Duration of the shutdown.
     pub took: Duration,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pipeline_exec::metrics::PipelineSnapshot;
 
-/// The counters of all pools at one moment.
+/// Counters of all pools.
 #[derive(Clone, Debug)]
 pub struct PoolsSnapshot {
     /// The mixed pool.
@@ -17,7 +17,7 @@ pub struct PoolsSnapshot {
     pub wake_ups: usize,
 }
 
-/// The counters of the mixed pool at one moment.
+/// Counters of the mixed pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MixedSnapshot {
     /// Async tasks that have not ended.
@@ -28,15 +28,15 @@ pub struct MixedSnapshot {
     pub blocking_waiting: usize,
     /// Largest number of blocking calls that run at once.
     pub blocking_max: usize,
-    /// Async tasks accepted so far.
+    /// Tasks accepted so far.
     pub tasks_in_all: u64,
     /// Blocking calls accepted so far.
     pub blocking_in_all: u64,
-    /// Blocking calls that had to queue, because `blocking_max` were inside.
+    /// Blocking calls that had to wait for one of `blocking_max`.
     pub blocking_queued: u64,
 }
 
-/// The counters of the maintenance pool at one moment.
+/// Counters of the maintenance pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaintenanceSnapshot {
     /// Live threads.

@@ -5,8 +5,8 @@
 //!                                                                   └──► for_each_slice: slices on the CPU pool
 //! ```
 //!
-//! The reader reads ahead up to a bound. Then the source is parked, and holds neither a thread nor
-//! a task until the consumer makes room.
+//! The reader reads ahead up to a bound. Then it parks the source, which holds neither a thread nor
+//! a task until there is room.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -37,16 +37,17 @@
 //! # What the bound bounds
 //!
 //! The bound counts bytes, by [`Weigh`]: of batches that were read and not taken, and of batches
-//! whose slices are not done. A read needs room for [`BatchSource::expected_bytes`], or else for
-//! the largest batch so far; an empty stream reads a batch of any size. So the bytes are at most
-//! the bound, or one larger batch, plus what a batch weighs more than expected.
+//! whose slices the consumer has not awaited. A read needs room for
+//! [`BatchSource::expected_bytes`], or else for the largest batch so far; an empty stream reads a
+//! batch of any size. So the bytes are at most the bound, or one larger batch, plus what a batch
+//! weighs more than expected.
 //!
 //! # How it ends
 //!
 //! A stream ends by its source's end, by an error (the last item), or by
 //! [`close`](BatchStream::close) or a drop. Then the source is closed, and each
-//! [`on_close`](BatchStream::on_close) call is made, once and on the mixed pool: before a consumer
-//! gets the end or the source's error, or when the source returns from a blocking call.
+//! [`on_close`](BatchStream::on_close) call is made once, on the mixed pool: before a consumer gets
+//! the end or the source's error, or when the source returns from a blocking call.
 //! `crates/pools/src/stream/README.md` has the protocol and its proof.
 
 mod channel;
@@ -76,21 +77,21 @@ use host::Host;
 use reader::Shared;
 use source::Source;
 
-/// Batches of a source that is read ahead of its consumer. The first error is the last item.
-/// Dropping the stream closes it.
+/// Batches of a source, read ahead of their consumer. The first error is the last item. A drop
+/// closes the stream.
 #[must_use = "dropping it closes it"]
 pub struct BatchStream<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
 }
 
-/// Closes and observes a stream from elsewhere. Clones share the stream.
+/// Closes and observes a stream from elsewhere.
 pub struct StreamHandle<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
 }
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
-    /// Reads `source` up to `read_ahead_bytes` ahead, on threads of `mixed` that may block. In a
-    /// CPU task, and after the pool's end, the only item is that error.
+    /// Reads `source` up to `read_ahead_bytes` ahead, on blocking threads of `mixed`. In a CPU
+    /// task, and after the pool's end, the only item is that error.
     ///
     /// ```
     /// use pools::Pools;
@@ -116,7 +117,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         Self::start(Box::new(mixed.clone()), source, read_ahead_bytes)
     }
 
-    /// As [`read`](Self::read), for a source that is awaited, on an async task of `mixed`.
+    /// As [`read`](Self::read), for a source that is awaited.
     ///
     /// ```
     /// use std::convert::Infallible;
@@ -125,7 +126,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     ///
     /// let pools = Pools::builder().build()?;
     /// let mut left = 3;
-    /// // As an object store does it: each call gives a future.
+    /// // Each call gives a future, as an object store's do.
     /// let source = move || {
     ///     left -= 1;
     ///     async move { Ok::<_, Infallible>((left > 0).then(|| vec![0_u8; left])) }
@@ -161,7 +162,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         Self { shared }
     }
 
-    /// Returns the next batch; an error, which is the last item; or `None` at the end. Dropping the
+    /// Returns the next batch; an error, which is the last item; or `None` at the end. A dropped
     /// future loses no batch. In a CPU task it closes the stream.
     pub async fn next(&mut self) -> Option<Result<B, StreamError<E>>> {
         poll_fn(|cx| self.poll_next(cx)).await
@@ -173,8 +174,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
             .map(|item| item.map(|batch| batch.map(|(batch, _held)| batch)))
     }
 
-    /// Blocks for the [`next`](Self::next) batch. In a CPU task and in async code it returns an
-    /// error and closes the stream.
+    /// Blocks for the [`next`](Self::next) batch. In a CPU task and in async code it closes the
+    /// stream.
     pub fn next_blocking(&mut self) -> Option<Result<B, StreamError<E>>> {
         if let Err(refused) = may_block("BatchStream::next_blocking") {
             return self.refuse(refused);
@@ -183,13 +184,13 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     }
 
     /// Calls `call` once, on the mixed pool, when the source is closed. Its panic becomes the
-    /// stream's error, unless there is another.
+    /// stream's error if there is no other.
     pub fn on_close(&self, call: impl FnOnce() + Send + 'static) {
         let call: OnClose = Box::new(call);
         self.shared.channel.on_close(call);
     }
 
-    /// Closes the stream without waiting: ready batches are dropped.
+    /// Drops ready batches, and closes the stream without waiting.
     pub fn close(&mut self) {
         self.shared.stop(Stop::Consumer);
     }
@@ -208,7 +209,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         self.shared.channel.snapshot()
     }
 
-    /// As [`poll_next`](Self::poll_next), with a batch that counts until its [`Held`] is dropped. A
+    /// As [`poll_next`](Self::poll_next); the batch counts until its [`Held`] is dropped. A
     /// consumer that holds one while it awaits the next may wait for ever.
     ///
     /// ```
@@ -289,7 +290,7 @@ pub mod model {
 }
 
 impl<B: Send + 'static, E: Send + 'static> StreamHandle<B, E> {
-    /// Closes the stream. A consumer that has not had everything gets [`StreamError::Closed`].
+    /// Closes the stream: a consumer that has not had everything gets [`StreamError::Closed`].
     pub fn close(&self) {
         self.shared.stop(Stop::Refused(StreamError::Closed));
     }
@@ -345,7 +346,7 @@ type Item<T, E> = Option<Result<T, StreamError<E>>>;
 
 type Counting<B, E> = (B, Held<B, E>);
 
-/// Bytes that count until this is dropped: [`BatchStream::poll_next_held`].
+/// While this lives, the bytes of a [`BatchStream::poll_next_held`] count.
 pub struct Held<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
     bytes: usize,

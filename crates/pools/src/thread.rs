@@ -1,6 +1,5 @@
-//! Which pool the running thread belongs to, and which calls that forbids.
-//!
-//! The pipeline executor knows its own threads. The other two pools mark each piece of work.
+//! The pool of the running thread, and the calls that it forbids. The pipeline executor knows its
+//! own threads; the other two pools mark each piece of work.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -16,7 +15,7 @@ use crate::error::{MixedError, PoolKind, WrongPool};
 pub(crate) enum Work {
     Async,
     Blocking,
-    /// Destructors of a CPU task that never ran, on any thread.
+    /// Destructors of a CPU task that never ran.
     GivenUp,
     Maintenance,
 }
@@ -59,7 +58,7 @@ pub(crate) fn refuse_cpu(to: PoolKind) -> Result<(), WrongPool> {
     Ok(())
 }
 
-/// Inside a runtime, only the pool's own blocking calls are known to be on a thread that may block.
+/// Inside a runtime, only the pool's own blocking calls are known to block safely.
 pub(crate) fn is_async() -> bool {
     Handle::try_current().is_ok() && WORK.get() != Some(Work::Blocking)
 }
@@ -71,9 +70,9 @@ pub(crate) fn refuse_async(call: &'static str) -> Result<(), MixedError> {
     Ok(())
 }
 
-/// The new thread is not joined; `call` runs on this thread if none can start.
+/// Does not join the thread. `call` runs here if no thread can start.
 pub(crate) fn on_a_thread_of_its_own(name: &str, call: impl FnOnce() + Send + 'static) {
-    // A failed start drops its closure, so the call must be reachable from here too.
+    // A failed start drops its closure.
     let call = Arc::new(Mutex::new(Some(call)));
     let there = Arc::clone(&call);
     let spawned = thread::Builder::new()

@@ -48,7 +48,7 @@ impl Run {
     pub(crate) fn cancel<T>(&self, job: &RunningJob<T>) {
         let control = job.ticket.control();
         if matches!(self.stop.why(), QueryError::DeadlineExceeded) {
-            control.stop_if_late();
+            control.enforce_deadline();
         }
         control.cancel();
     }

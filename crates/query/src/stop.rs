@@ -53,13 +53,13 @@ impl Stop {
         self.deadline
     }
 
-    fn is_late(&self) -> bool {
+    fn is_past_deadline(&self) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
     /// Also finds a deadline that has passed while the timer is late.
     pub(crate) fn check(&self) -> Result<(), QueryError> {
-        match self.token.is_cancelled() || self.is_late() {
+        match self.token.is_cancelled() || self.is_past_deadline() {
             true => Err(self.why()),
             false => Ok(()),
         }
@@ -67,7 +67,7 @@ impl Stop {
 
     /// A cancel wins over a deadline.
     pub(crate) fn why(&self) -> QueryError {
-        match !self.caller.is_cancelled() && self.is_late() {
+        match !self.caller.is_cancelled() && self.is_past_deadline() {
             true => QueryError::DeadlineExceeded,
             false => QueryError::Cancelled,
         }

@@ -8,12 +8,11 @@
 //!            tokio's task: a proxy that awaits the task of job 7
 //! ```
 //!
-//! `datafusion-common-runtime` passes every future that it spawns to the process's tracer, on the
-//! spawning thread. Outside a job the future is returned unchanged. Blocking closures are left
-//! alone.
+//! `datafusion-common-runtime` passes every spawned future to the process's tracer, on the spawning
+//! thread. Outside of jobs the future is returned unchanged. Blocking closures are left alone.
 //!
-//! Aborting tokio's task drops the proxy, which cancels the job's task. A panic of the future
-//! resumes in the proxy.
+//! Aborting tokio's task drops the proxy, which cancels the job's task. The future's panic resumes
+//! in the proxy.
 
 mod proxy;
 #[cfg(feature = "plan")]
@@ -48,7 +47,7 @@ pub(crate) fn install(
         Some(at) => return Err(HookTaken::ByWindlass { at }),
         None => {}
     }
-    // If another tracer has the hook, this is never used.
+    // Unused if another tracer has the hook.
     AROUND.get_or_init(|| around);
     set_join_set_tracer(&HOOK).map_err(|_already_set| HookTaken::ByAnother)?;
     *installed = Some(at);
@@ -94,16 +93,16 @@ fn around() -> Option<&'static dyn JoinSetTracer> {
     AROUND.get()?.as_deref()
 }
 
-/// Why the hook could not be set. DataFusion has one per process.
+/// Why the hook could not be set; a process has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookTaken {
-    /// This crate installed the hook without the tracer to be wrapped.
+    /// This crate has installed the hook, without this tracer.
     ByWindlass {
         /// The first call that installed it.
         at: &'static Location<'static>,
     },
-    /// Another part of the program called `set_join_set_tracer` first, so no query becomes a job.
+    /// Another part of the program has the hook, so no query becomes a job.
     ByAnother,
 }
 

@@ -1,7 +1,7 @@
 //! DataFusion's tasks as jobs of the CPU pool: a short query stays short beside heavy ones.
 //!
 //! DataFusion cuts a query into tasks, which tokio schedules without knowing queries: a query with
-//! many tasks gets most of the cores, and a short one waits behind them. Here every query is one
+//! many tasks gets most of the cores, and a short one waits. Here a query is one
 //! [job](pools::AsyncJob) on the pipeline executor's board, and its tasks are the job's.
 //!
 //! ```text
@@ -22,7 +22,7 @@
 //! | `plan` | also the node on the root, the planner's wrapper, a query's memory | physical plans, sessions | 202 |
 //! | `session`, the default | also one line on a session's builder, and `SET windlass.…` | all | 218 |
 //!
-//! Each includes the one before. The program chooses the features of `datafusion`.
+//! Each includes the one before.
 #![forbid(unsafe_code)]
 #![warn(clippy::disallowed_methods)]
 

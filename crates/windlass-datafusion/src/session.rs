@@ -16,10 +16,8 @@ use crate::windlass::Windlass;
 /// Makes the queries of a session jobs.
 pub trait WindlassExt {
     /// Makes this session's queries jobs in the pools of `windlass`, configured by
-    /// [`WindlassOptions`].
-    ///
-    /// Call it after setting the session's configuration or query planner: it keeps the one and
-    /// wraps the other.
+    /// [`WindlassOptions`]. Call it after setting the session's configuration or query planner: it
+    /// keeps the one and wraps the other.
     ///
     /// ```
     /// use datafusion::execution::SessionStateBuilder;

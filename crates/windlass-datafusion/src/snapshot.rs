@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use pipeline_exec::lock;
 use pools::{AsyncJob, JobUse, Pools, PoolsSnapshot};
 
-/// The state of a [`Windlass`](crate::Windlass) at one moment.
+/// The state of a [`Windlass`](crate::Windlass).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WindlassSnapshot {
     /// The open jobs, in order of opening.
     pub jobs: Vec<RunningJob>,
-    /// Counters of the pools below, other work included.
+    /// The pools below, with other work.
     pub pools: PoolsSnapshot,
 }
 
@@ -21,15 +21,15 @@ pub struct WindlassSnapshot {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunningJob {
-    /// Name of the job.
+    /// Its name.
     pub name: String,
     /// Time since its opening.
     pub open_for: Duration,
-    /// Number of tasks spawned in it.
+    /// Tasks spawned in it.
     pub tasks_spawned: usize,
-    /// Number of tasks that have ended.
+    /// Tasks that have ended.
     pub tasks_done: usize,
-    /// What its tasks have used so far.
+    /// What its tasks have used.
     pub used: JobUse,
 }
 

@@ -35,8 +35,8 @@ struct Shared {
 }
 
 impl Windlass {
-    /// Sets the hook of the process, and opens jobs in `pools` from then on. A second call finds
-    /// the hook set, and returns a handle to its own pools.
+    /// Sets the process's hook, and opens jobs in `pools` from then on. Later calls find the hook
+    /// set, and return handles to their own pools.
     ///
     /// # Errors
     ///
@@ -47,8 +47,8 @@ impl Windlass {
         Ok(Self::of(pools))
     }
 
-    /// As [`install`](Self::install), around a tracer of the program's own, which gets every future
-    /// first; the job polls its result.
+    /// As [`install`](Self::install), around the program's tracer: it gets every future first, and
+    /// the job polls its result.
     ///
     /// # Errors
     ///
@@ -66,14 +66,14 @@ impl Windlass {
         }
     }
 
-    /// Returns the pools of its jobs.
+    /// Returns the pools.
     #[must_use]
     pub fn pools(&self) -> &Pools {
         &self.shared.pools
     }
 
-    /// Runs a future as the first task of a new job; what it spawns by DataFusion belongs to the
-    /// job. Dropping the task cancels the job.
+    /// Runs a future as the first task of a new job, which also gets what the future spawns by
+    /// DataFusion. Dropping the task cancels the job.
     pub fn spawn<F>(&self, options: JobOptions, future: F) -> AsyncTask<F::Output>
     where
         F: Future + Send + 'static,
@@ -86,7 +86,7 @@ impl Windlass {
         })
     }
 
-    /// The job counts as open until the second value is dropped.
+    /// The job is open until the second value is dropped.
     pub(crate) fn open(&self, options: JobOptions) -> (AsyncJob, Registration) {
         let name = options.job_name().to_owned();
         let job = self.shared.pools.cpu().open(options);
@@ -94,7 +94,7 @@ impl Windlass {
         (job, open)
     }
 
-    /// Returns the open jobs, and the state of the pools.
+    /// Returns the open jobs, and the pools' counters.
     #[must_use]
     pub fn snapshot(&self) -> WindlassSnapshot {
         self.shared.open.snapshot(&self.shared.pools)

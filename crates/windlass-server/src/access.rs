@@ -8,19 +8,10 @@
 //! ```
 //!
 //! Nothing is let in by default: an address that other machines can reach needs a certificate with
-//! its key, and a file of users, or [`Access::decide`] is an error that says what is missing. On
-//! loopback TLS and users are welcome, too; a client may come without TLS there.
+//! its key, and a file of users, or [`Access::decide`] says what is missing. On loopback all are
+//! optional. No part does I/O on a connection: bytes go in, bytes come out.
 //!
-//! The parts, lowest first. None does I/O on a connection: bytes go in, bytes come out.
-//!
-//! - `verifier`: what is kept of a password; `file`, `reread`: files that are read again when they
-//!   changed, at the next look, and whose last good content stays.
-//! - [`Users`]: the file of verifiers. [`run_passwd`] edits it.
-//! - [`Exchange`]: a login by SCRAM-SHA-256, with channel binding over TLS.
-//! - [`Identity`]: certificate and key.
-//! - [`Attempts`]: wrong passwords by address.
-//!
-//! A login, with the connection's part left out:
+//! A login:
 //!
 //! ```
 //! use std::time::Instant;
@@ -42,6 +33,7 @@ mod attempts;
 mod end_point;
 mod file;
 mod password;
+mod plain;
 mod reread;
 mod scram;
 #[cfg(unix)]
@@ -61,6 +53,7 @@ pub(crate) use tls::read_chain;
 
 pub use attempts::{Attempts, Refused, TooMany};
 pub use password::{Edited, Source, passwd, remove_user, run_passwd};
+pub(crate) use plain::{Kept, PlainPassword};
 pub use reread::{Change, Current};
 pub use scram::{Denied, Exchange, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 pub use tls::{ALPN, Identity, IdentityFiles};
@@ -70,11 +63,11 @@ pub use verifier::Verifier;
 /// Options that say who may come in.
 #[derive(Debug, Clone, Default)]
 pub struct AccessOptions {
-    /// `--users`: the file of users.
+    /// `--users`.
     pub users: Option<PathBuf>,
     /// `--tls-cert`: the certificate, with its chain.
     pub tls_cert: Option<PathBuf>,
-    /// `--tls-key`: the certificate's key.
+    /// `--tls-key`.
     pub tls_key: Option<PathBuf>,
 }
 
@@ -88,7 +81,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Lets everybody in, without a password. For a server that listens on loopback addresses only.
+    /// Lets everybody in, without a password: for loopback addresses only.
     #[must_use]
     pub fn open_loopback() -> Self {
         Self {
@@ -99,16 +92,13 @@ impl Access {
         }
     }
 
-    /// Decides whether a server may listen on these addresses with these options, and reads the
-    /// files that the options name.
-    ///
-    /// `listen` has to be what the server then binds to, not a name that is resolved once more: see
-    /// [`resolve`].
+    /// Checks that a server may listen on these addresses with these options, and reads the named
+    /// files. `listen` must be what the server binds to, not resolved once more: see [`resolve`].
     ///
     /// # Errors
     ///
     /// If an address is not loopback and TLS or users are missing, if only one of certificate and
-    /// key is there, or if a file cannot be used. The error names the options that are missing.
+    /// key is given, or if a file cannot be used. The error names the missing options.
     pub fn decide(listen: &[SocketAddr], options: &AccessOptions) -> anyhow::Result<Self> {
         let needs_tls = check(listen, options)?;
         let users = options.users.as_deref().map(UsersFile::open).transpose()?;
@@ -131,32 +121,51 @@ impl Access {
         })
     }
 
-    /// Returns the users, or `None` if everybody is let in without a password.
+    /// Returns the users; `None` lets everybody in without a password.
     #[must_use]
     pub fn users(&self) -> Option<&UsersFile> {
         self.users.as_ref()
     }
 
-    /// Returns the server's identity, or `None` if there is no TLS.
+    /// Returns the certificate with its key; `None` is a server without TLS.
     #[must_use]
     pub fn identity(&self) -> Option<&IdentityFiles> {
         self.identity.as_ref()
     }
 
-    /// Returns whether a client without TLS is to be refused.
+    /// Whether a client without TLS is refused.
     #[must_use]
     pub fn needs_tls(&self) -> bool {
         self.needs_tls
     }
 
-    /// Returns the count of failed logins.
+    /// Checks that a page may be served at these addresses: at loopback ones always, at others if
+    /// there are users and TLS, since the policy for them is that of clients.
+    ///
+    /// # Errors
+    ///
+    /// If something is missing. The error names the options.
+    pub fn check_page(&self, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+        let Some(open) = addresses.iter().find(|address| !is_loopback(address)) else {
+            return Ok(());
+        };
+        let missing = match (&self.users, &self.identity) {
+            (Some(_), Some(_)) => return Ok(()),
+            (None, Some(_)) => "--users FILE is",
+            (Some(_), None) => "--tls-cert FILE and --tls-key FILE are",
+            (None, None) => "--users FILE, --tls-cert FILE and --tls-key FILE are",
+        };
+        bail!("{open} is not a loopback address, so the page needs TLS and passwords: {missing} missing")
+    }
+
+    /// Returns the failed logins.
     #[must_use]
     pub fn attempts(&self) -> &Attempts {
         &self.attempts
     }
 }
 
-/// Returns the addresses that `--listen HOST:PORT` stands for: all that a host name has.
+/// Returns every address that `--listen HOST:PORT` stands for.
 ///
 /// # Errors
 ///
@@ -173,7 +182,7 @@ pub fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// The policy. Returns whether clients need TLS.
+/// Returns whether clients need TLS.
 fn check(listen: &[SocketAddr], options: &AccessOptions) -> anyhow::Result<bool> {
     ensure!(
         !listen.is_empty(),

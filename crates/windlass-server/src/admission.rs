@@ -1,4 +1,4 @@
-//! How many statements run at once, in all and for each user.
+//! How many statements run at once, in total and for each user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,14 +10,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::wire::SqlError;
 
-/// Bounds on statements.
+/// Bounds on the numbers of statements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatementLimits {
-    /// Number of statements that run at once.
+    /// Statements that run at once.
     pub running: NonZeroUsize,
-    /// Number of statements that wait to run. One more is an error.
+    /// Statements that wait; one more is an error.
     pub waiting: usize,
-    /// Number of one user's statements that run or wait.
+    /// One user's statements that run or wait.
     pub per_user: NonZeroUsize,
 }
 
@@ -34,10 +34,11 @@ struct Counts {
     users: HashMap<Arc<str>, usize>,
 }
 
-/// A statement's right to run, until it is dropped.
+/// The right to run, until it is dropped.
 pub(crate) struct Admitted {
-    _user: UserPlace,
-    _place: OwnedSemaphorePermit,
+    of_user: UserPlace,
+    /// `None` while the statement pauses.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 struct UserPlace {
@@ -57,28 +58,24 @@ impl Admission {
         })
     }
 
-    /// Waits for a place. Dropping the future gives up.
-    ///
-    /// # Errors
-    ///
-    /// If too many wait, or the user has too many statements.
+    /// Waits for a place. An error if too many wait, or the user has too many. Dropping the future
+    /// gives up.
     pub(crate) async fn enter(self: &Arc<Self>, user: &Arc<str>) -> Result<Admitted, SqlError> {
         let of_user = self.user_place(user)?;
-        let place = match Arc::clone(&self.places).try_acquire_owned() {
-            Ok(place) => place,
-            Err(_taken) => {
-                let _waiting = self.wait()?;
-                let place = Arc::clone(&self.places).acquire_owned().await;
-                place.map_err(|_closed| SqlError::shutting_down())?
-            }
-        };
-        Ok(Admitted {
-            _user: of_user,
-            _place: place,
-        })
+        let place = Some(self.place().await?);
+        Ok(Admitted { of_user, place })
     }
 
-    /// Numbers of statements that run and that wait.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, SqlError> {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(place);
+        }
+        let _waiting = self.wait()?;
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        place.map_err(|_closed| SqlError::shutting_down())
+    }
+
+    /// Running, waiting.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let free = self.places.available_permits();
         (
@@ -111,6 +108,26 @@ impl Admission {
         }
         counts.waiting += 1;
         Ok(Waiting(self))
+    }
+}
+
+impl Admitted {
+    /// Gives the place among the running statements to another. The statement still counts for its
+    /// user, because it holds memory.
+    pub(crate) fn pause(&mut self) {
+        self.place = None;
+    }
+
+    /// Waits for a place, if the statement pauses. Dropping the future leaves it paused.
+    ///
+    /// # Errors
+    ///
+    /// If too many wait.
+    pub(crate) async fn resume(&mut self) -> Result<(), SqlError> {
+        if self.place.is_none() {
+            self.place = Some(self.of_user.all.place().await?);
+        }
+        Ok(())
     }
 }
 
@@ -187,6 +204,34 @@ mod tests {
         drop((first, second, third));
         assert_eq!(admission.counts(), (0, 0));
         assert!(lock(&admission.counts).users.is_empty());
+    }
+
+    #[test]
+    fn a_statement_that_pauses_makes_room_and_counts_for_its_user() {
+        let admission = limits(1, 0, 2);
+        let user = Arc::from("alice");
+        let enter = || Box::pin(admission.enter(&user));
+        let Poll::Ready(Ok(mut paused)) = poll(&mut enter()) else {
+            panic!("the first has to wait");
+        };
+        paused.pause();
+        let Poll::Ready(Ok(running)) = poll(&mut enter()) else {
+            panic!("a pause makes no room");
+        };
+        let Poll::Ready(Err(error)) = poll(&mut enter()) else {
+            panic!("a third of the user is let in");
+        };
+        assert!(error.message.starts_with("alice has 2 statements"), "{error}");
+        let Poll::Ready(Err(error)) = poll(&mut Box::pin(paused.resume())) else {
+            panic!("two run at once");
+        };
+        assert!(error.message.starts_with("the server is full"), "{error}");
+        drop(running);
+        assert!(matches!(
+            poll(&mut Box::pin(paused.resume())),
+            Poll::Ready(Ok(()))
+        ));
+        assert_eq!(admission.counts(), (1, 0));
     }
 
     #[test]

@@ -78,6 +78,12 @@ pub(crate) struct ServeArguments {
     /// Where /health and /metrics are; by default nowhere.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) operator: Option<String>,
+    /// Where a browser sees what runs; by default nowhere.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) ui: Option<String>,
+    /// A name by which browsers reach --ui, beside its address and localhost.
+    #[arg(long, value_name = "NAME", requires = "ui")]
+    pub(crate) ui_host: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -199,6 +205,29 @@ mod tests {
     #[test]
     fn the_arguments_fit_together() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_unit_and_the_container_are_started_with_arguments_that_there_are() {
+        let unit = include_str!("../deploy/windlass-server.service").replace("\\\n", " ");
+        let start = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("ExecStart="))
+            .unwrap();
+        let Arguments { serve, .. } = Arguments::try_parse_from(start.split_whitespace()).unwrap();
+        let stops = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec="));
+        assert!(time(stops.unwrap()).unwrap() > serve.machine.drain);
+
+        let container = include_str!("../deploy/Containerfile");
+        let list = container
+            .lines()
+            .find_map(|line| line.strip_prefix("CMD ["))
+            .unwrap();
+        let words = list
+            .trim_end_matches(']')
+            .split(", ")
+            .map(|word| word.trim_matches('"'));
+        Arguments::try_parse_from(["windlass-server"].into_iter().chain(words)).unwrap();
     }
 
     #[test]

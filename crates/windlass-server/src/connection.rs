@@ -13,12 +13,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::sql::sqlparser::ast::Statement;
 use pgwire::api::portal::Format as Formats;
 use postgres_types::Type;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio_util::sync::CancellationToken;
 
+use crate::ends::Ends;
 use crate::rows::Rows;
 use crate::session::{PortalState, Reply, Session};
 use crate::shared::Shared;
@@ -58,31 +57,6 @@ impl fmt::Display for Gone {
         match self {
             Self::Closed => f.write_str("closed"),
             Self::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-/// What ends a statement from outside.
-struct Ends {
-    cancelled: CancellationToken,
-    killed: CancellationToken,
-}
-
-impl Ends {
-    /// Begins a statement of `session`.
-    fn of(session: &Session) -> Self {
-        Self {
-            cancelled: session.cancel_token(),
-            killed: session.shared.killed.clone(),
-        }
-    }
-
-    /// Waits until the statement is to end, and says why.
-    async fn why(&self) -> SqlError {
-        tokio::select! {
-            biased;
-            () = self.killed.cancelled() => SqlError::shutting_down(),
-            () = self.cancelled.cancelled() => SqlError::cancelled_by_user(),
         }
     }
 }
@@ -238,13 +212,12 @@ impl Connection {
         sql: String,
         types: &[u32],
     ) -> Result<(), Failed> {
-        let shared = Arc::clone(&session.shared);
-        // Planning asks no one; a client that goes away is noticed afterwards.
-        tokio::select! {
-            biased;
-            () = shared.killed.cancelled() => Err(SqlError::shutting_down().into()),
-            prepared = session.prepare(name, sql, types) => Ok(prepared?),
-        }
+        let ends = Ends::of(session);
+        let prepared = self
+            .while_connected(&ends, session.prepare(name, sql, types))
+            .await;
+        session.statement_over();
+        prepared
     }
 
     /// The statements of a simple query, one after another up to the first error.
@@ -254,14 +227,17 @@ impl Connection {
             self.out.empty_query();
         }
         for parsed in statements {
-            let tag = tag_of(&parsed);
+            let tag = statement::tag_of(&parsed);
             let action = statement::action(parsed)?;
             let ends = Ends::of(session);
             let begun = session.begin(action, sql, None, Formats::UnifiedText);
             let reply = self.while_connected(&ends, begun).await;
             let done = match reply {
                 Ok(Reply::Rows(mut rows)) => self.all_rows(&ends, &mut rows, tag).await,
-                Ok(Reply::Fetch { cursor, rows }) => self.fetch(session, &ends, &cursor, rows, true).await,
+                Ok(Reply::Fetch { cursor, rows }) => {
+                    self.fetch(session, &ends, (&cursor, rows), FetchedBy::Simple)
+                        .await
+                }
                 Ok(reply) => {
                     self.small(reply, true);
                     Ok(())
@@ -311,7 +287,10 @@ impl Connection {
     ) -> Result<(), Failed> {
         let state = std::mem::replace(&mut session.portal(name)?.state, PortalState::Finished);
         let mut rows = match state {
-            PortalState::Running(rows) => rows,
+            PortalState::Running(mut rows) => {
+                self.while_connected(ends, rows.resume()).await?;
+                rows
+            }
             // As PostgreSQL says of a portal that has given all.
             PortalState::Finished => {
                 self.complete("SELECT", 0);
@@ -334,7 +313,11 @@ impl Connection {
                         rows
                     }
                     Reply::Fetch { cursor, rows } => {
-                        return self.fetch(session, ends, &cursor, rows, false).await;
+                        let by = FetchedBy::Portal {
+                            formats: session.portal(name)?.formats().clone(),
+                            described,
+                        };
+                        return self.fetch(session, ends, (&cursor, rows), by).await;
                     }
                     reply => {
                         self.small(reply, false);
@@ -352,33 +335,64 @@ impl Connection {
         if is_at_end {
             self.complete("SELECT", count);
         } else {
+            rows.pause();
             session.portal(name)?.state = PortalState::Running(rows);
             self.out.portal_suspended();
         }
         Ok(())
     }
 
-    /// Rows of a cursor.
+    /// Rows of a cursor, `None` for all that are left.
     async fn fetch(
         &mut self,
         session: &mut Session,
         ends: &Ends,
-        cursor: &str,
-        limit: Option<u64>,
-        tells_columns: bool,
+        (cursor, limit): (&str, Option<u64>),
+        by: FetchedBy,
     ) -> Result<(), Failed> {
-        let state = std::mem::replace(&mut session.portal(cursor)?.state, PortalState::Finished);
-        let PortalState::Running(mut rows) = state else {
-            self.complete("FETCH", 0);
-            return Ok(());
+        let (formats, described) = match by {
+            FetchedBy::Simple => (Formats::UnifiedText, None),
+            FetchedBy::Portal { formats, described } => (formats, Some(described)),
         };
-        let columns = self.while_connected(ends, rows.columns()).await?;
-        if tells_columns {
-            self.out.row_description(columns);
+        let columns = session.portal(cursor)?.columns_in(&formats)?.unwrap_or_default();
+        match described {
+            None => self.out.row_description(&columns),
+            Some(described) if described.as_ref() == Some(&columns) => {}
+            Some(_) => {
+                let what = "cached plan must not change result type";
+                return Err(SqlError::not_supported(what).into());
+            }
+        }
+        let state = std::mem::replace(&mut session.portal(cursor)?.state, PortalState::Finished);
+        let mut rows = match state {
+            PortalState::Running(mut rows) => {
+                self.while_connected(ends, rows.resume()).await?;
+                rows
+            }
+            PortalState::Fresh => {
+                let Some((action, text, parameters, _)) = session.portal(cursor)?.to_begin() else {
+                    self.complete("FETCH", 0);
+                    return Ok(());
+                };
+                let begun = session.begin(action, &text, parameters, formats);
+                let Reply::Rows(rows) = self.while_connected(ends, begun).await? else {
+                    return Err(SqlError::not_supported("a cursor is over a query").into());
+                };
+                rows
+            }
+            PortalState::Finished => {
+                self.complete("FETCH", 0);
+                return Ok(());
+            }
+        };
+        if self.while_connected(ends, rows.columns()).await? != columns {
+            let what = "a cursor gives its rows in the formats of its first FETCH, \
+                        and in the columns of its DECLARE";
+            return Err(SqlError::not_supported(what).into());
         }
         let (count, is_at_end) = self.some_rows(ends, &mut rows, limit.unwrap_or(u64::MAX)).await?;
-        // A cursor at its end still knows its columns.
-        if !is_at_end || limit.is_some() {
+        if !is_at_end {
+            rows.pause();
             session.portal(cursor)?.state = PortalState::Running(rows);
         }
         self.complete("FETCH", count);
@@ -473,6 +487,17 @@ enum Next {
     Close,
 }
 
+/// How a client asked for a cursor's rows.
+enum FetchedBy {
+    /// By a simple query, which is told the columns.
+    Simple,
+    /// By a portal, with the columns that its client was told.
+    Portal {
+        formats: Formats,
+        described: Option<Vec<Column>>,
+    },
+}
+
 enum Failed {
     Sql(SqlError),
     Gone(Gone),
@@ -487,15 +512,6 @@ impl From<SqlError> for Failed {
 impl From<Gone> for Failed {
     fn from(gone: Gone) -> Self {
         Self::Gone(gone)
-    }
-}
-
-/// What a client is told when all rows of a statement were sent.
-fn tag_of(statement: &Statement) -> &'static str {
-    match statement {
-        Statement::Query(_) => "SELECT",
-        Statement::Explain { .. } | Statement::ExplainTable { .. } => "EXPLAIN",
-        _ => "SHOW",
     }
 }
 

@@ -14,9 +14,12 @@
 
 pub mod access;
 mod admission;
+mod blocking;
 mod connection;
 mod connections;
+mod ends;
 mod engine;
+mod http;
 mod login;
 mod machine_memory;
 mod memory;
@@ -24,6 +27,7 @@ pub mod nodes;
 mod operator;
 mod plan;
 mod queries;
+mod recent;
 mod rows;
 mod runtime;
 mod server;
@@ -34,6 +38,8 @@ mod spill;
 mod statement;
 mod system_tables;
 pub mod tables;
+mod turns;
+mod ui;
 mod wire;
 
 pub use access::Access;
@@ -45,6 +51,7 @@ pub use runtime::Spill;
 pub use server::{Drained, Load, Server, ServerConfig, Watch};
 pub use spill::SpillFolder;
 pub use tables::{NamedTable, Source, TableSummary, Tables, TablesError};
+pub use ui::UiConfig;
 
 pub use windlass_datafusion::pools;
 

@@ -18,7 +18,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::{Change, Current, Exchange, Refused};
+use crate::access::{ALPN, Exchange, Refused};
 use crate::connection::{Connection, Gone, Stream};
 use crate::session::{Reply, Session};
 use crate::shared::Shared;
@@ -51,6 +51,26 @@ pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Share
     connection.serve(&mut session).await
 }
 
+/// Serves a connection that came after the server was asked to end: takes a cancel request, and
+/// refuses all else.
+pub(crate) async fn refuse(stream: TcpStream, shared: Arc<Shared>) -> Result<(), Gone> {
+    let opened = tokio::time::timeout(shared.login_timeout, opening(stream, &shared)).await;
+    let (stream, error) = match opened {
+        Ok(Ok(Some((stream, _startup)))) => (stream, SqlError::fatal("57P03", "the server is shutting down")),
+        Ok(Err(Failed::Refused(stream, error))) => (stream, error),
+        Ok(Err(Failed::Gone(gone))) => return Err(gone),
+        Ok(Ok(None)) | Err(_) => return Ok(()),
+    };
+    tell(stream, &error).await
+}
+
+async fn tell(mut stream: Box<dyn Stream>, error: &SqlError) -> Result<(), Gone> {
+    let mut out = Backend::default();
+    out.error(error);
+    stream.write_all(out.as_bytes()).await.map_err(Gone::Io)?;
+    stream.shutdown().await.map_err(Gone::Io)
+}
+
 /// Returns `None` after a cancel request, and after an error that the client was told.
 async fn log_in(
     stream: TcpStream,
@@ -61,13 +81,7 @@ async fn log_in(
         Ok(Some(opened)) => opened,
         Ok(None) => return Ok(None),
         Err(Failed::Gone(gone)) => return Err(gone),
-        Err(Failed::Refused(mut stream, error)) => {
-            let mut out = Backend::default();
-            out.error(&error);
-            stream.write_all(out.as_bytes()).await.map_err(Gone::Io)?;
-            stream.shutdown().await.map_err(Gone::Io)?;
-            return Ok(None);
-        }
+        Err(Failed::Refused(stream, error)) => return tell(stream, &error).await.map(|()| None),
     };
     let (parameters, frames, binding) = opening;
     let mut connection = Connection {
@@ -112,7 +126,7 @@ async fn opening(
         return Ok(None);
     }
     if first[0] == TLS_HANDSHAKE {
-        return over_tls(stream, shared).await;
+        return over_tls(stream, shared, Asked::Directly).await;
     }
     let mut frames = Frames::default();
     let mut asked = (false, false);
@@ -140,7 +154,7 @@ async fn opening(
                 let has_tls = shared.access.identity().is_some();
                 answer(&mut stream, if has_tls { b'S' } else { b'N' }).await?;
                 if has_tls {
-                    return over_tls(stream, shared).await;
+                    return over_tls(stream, shared, Asked::First).await;
                 }
             }
             Ok(Some(Opening::Gss)) if !asked.1 => {
@@ -157,15 +171,31 @@ async fn opening(
     }
 }
 
-async fn over_tls(stream: TcpStream, shared: &Shared) -> Result<Option<(Box<dyn Stream>, Opened)>, Failed> {
+/// How a client began TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    First,
+    Directly,
+}
+
+async fn over_tls(
+    stream: TcpStream,
+    shared: &Shared,
+    asked: Asked,
+) -> Result<Option<(Box<dyn Stream>, Opened)>, Failed> {
     let Some(identity) = shared.access.identity() else {
         let error = SqlError::protocol("this server has no TLS");
         return Err(Failed::Refused(Box::new(stream), error));
     };
-    let identity = logged(identity.current(), "certificate and key");
+    let identity = identity.current().logged("certificate and key");
     let acceptor = TlsAcceptor::from(Arc::clone(identity.config()));
     let stream = acceptor.accept(stream).await;
     let mut stream = stream.map_err(|error| Failed::Gone(Gone::Io(error)))?;
+    // Otherwise a client of another protocol could be made to speak to this one (ALPACA).
+    if asked == Asked::Directly && stream.get_ref().1.alpn_protocol() != Some(ALPN) {
+        let error = SqlError::protocol("TLS without a request for it needs ALPN: postgresql");
+        return Err(Failed::Refused(Box::new(stream), error));
+    }
     let mut frames = Frames::default();
     match first_message(&mut frames, &mut stream).await {
         Ok(None) => Ok(None),
@@ -307,7 +337,7 @@ async fn authenticate(
     attempts
         .look(address, Instant::now())
         .map_err(|refused| too_many(&refused))?;
-    let users = logged(users.current(), "users");
+    let users = users.current().logged("users");
     let hash = binding.and_then(|Binding(hash)| hash);
     let failed = |denied: crate::access::Denied| SqlError::fatal(denied.sqlstate(), denied.to_string());
     let mut exchange = Exchange::begin(&users, user, hash.as_deref()).map_err(failed)?;
@@ -354,18 +384,6 @@ fn sasl_first(message: &Bytes) -> Result<(String, Bytes), SqlError> {
         return Err(wrong());
     }
     Ok((mechanism.to_owned(), rest.slice(4..)))
-}
-
-/// What is in the files now; a change of them goes into the log.
-fn logged<T>(current: Current<T>, what: &str) -> Arc<T> {
-    match current.change {
-        Change::None => {}
-        Change::ReadAgain => tracing::info!("{what} were read again"),
-        Change::Refused(error) => {
-            tracing::error!("{what} are as before, the new ones cannot be used: {error:#}")
-        }
-    }
-    current.value
 }
 
 #[cfg(test)]

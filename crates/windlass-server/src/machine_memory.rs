@@ -1,15 +1,14 @@
-//! How much memory the machine has, and how much the process can still take.
+//! Memory of the machine, and what the process can still take of it.
 
 use std::fs;
 use std::path::Path;
 
-/// Number of bytes of the machine; `None` where it cannot be told.
+/// Returns the bytes of the machine; `None` where they are unknown.
 pub fn machine_memory() -> Option<u64> {
     of_machine(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
-/// Number of bytes that the machine, and the control group of the process, have left; none where it
-/// cannot be told.
+/// Bytes that the machine and the process's control group have left.
 pub(crate) fn available() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo")
         .ok()
@@ -29,9 +28,9 @@ fn of_machine(meminfo: &str, field: &str) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// The least that a group, or one of those around it, has left. Groups without a limit say nothing.
+/// The least that the group or one of its parents has left. Groups without a limit are skipped.
 fn of_group(cgroup: &str, mount: &Path) -> Option<u64> {
-    // The line of version 2.
+    // Version 2 of control groups.
     let group = cgroup.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let number = |folder: &Path, name: &str| -> Option<u64> {
         fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()

@@ -17,7 +17,7 @@ use windlass_server::nodes::{
 use windlass_server::pools::Pools;
 use windlass_server::{
     Access, MemoryLimits, Server, ServerConfig, Source, Spill, SpillFolder, StatementLimits, TableSummary,
-    Tables, answer_operators, machine_memory, record_metrics,
+    Tables, UiConfig, answer_operators, machine_memory, record_metrics,
 };
 
 use arguments::{Arguments, Command, MachineArguments, ServeArguments, WorkerArguments};
@@ -56,11 +56,16 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
             tls_key: machine.tls_key.clone(),
         },
     )?;
+    let ui = arguments
+        .ui
+        .as_deref()
+        .map(|text| ui_config(text, &arguments.ui_host, &access));
+    let ui = ui.transpose()?;
     let pools = pools(machine)?;
     let threads = machine.threads.unwrap_or_else(cores);
     let tables = Tables::new(&sources(machine, arguments.tpch, threads))?;
     let spill = spill(machine)?;
-    let config = config(
+    let mut config = config(
         arguments,
         addresses[0],
         access,
@@ -68,6 +73,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         threads.get(),
         spill.as_ref(),
     )?;
+    config.ui = ui;
     let operator = arguments.operator.as_deref().map(operator_address).transpose()?;
     let served = tell_tables(&config.tables);
     if arguments.tpch.is_some() && config.workers.is_some() {
@@ -208,6 +214,15 @@ async fn run(config: ServerConfig, pools: Pools, operator: Option<SocketAddr>) -
         address.ip(),
         address.port()
     );
+    if let Some(page) = server.ui_address()? {
+        tracing::info!(address = %page, "the page");
+        let scheme = if page.ip().to_canonical().is_loopback() {
+            "http"
+        } else {
+            "https"
+        };
+        eprintln!("windlass-server shows what runs on {scheme}://{page}/");
+    }
     let operators = async {
         match operator {
             Some(address) => answer_operators(address, watch, metrics).await,
@@ -285,6 +300,14 @@ fn cores() -> NonZeroUsize {
 fn half_of_memory() -> usize {
     let half = machine_memory().and_then(|bytes| usize::try_from(bytes / 2).ok());
     half.unwrap_or(1 << 30)
+}
+
+fn ui_config(text: &str, hosts: &[String], access: &Access) -> anyhow::Result<UiConfig> {
+    let addresses = resolve(text).context("--ui")?;
+    access.check_page(&addresses).context("--ui")?;
+    let mut config = UiConfig::new(addresses[0]);
+    config.hosts = hosts.to_vec();
+    Ok(config)
 }
 
 fn operator_address(text: &str) -> anyhow::Result<SocketAddr> {

@@ -1,31 +1,30 @@
-//! Memory of statements: a pool for each, within its user's, within the server's.
+//! Memory of statements: each has a pool, within its user's, within the server's.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 
-use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use pipeline_exec::lock;
 use windlass_datafusion::QueryMemory;
 
-/// Bounds on bytes.
+/// Bounds of memory, in bytes; `None` is no bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLimits {
-    /// Bytes that a statement may hold, if limited.
+    /// Of one statement.
     pub statement: Option<usize>,
-    /// Bytes that one user's statements may hold, if limited.
+    /// Of one user's statements.
     pub user: Option<usize>,
 }
 
-/// The pools of users that run statements.
+/// The pools of users with running statements.
 pub(crate) struct UsersMemory {
     server: Arc<dyn MemoryPool>,
     limits: MemoryLimits,
     users: Mutex<HashMap<Arc<str>, Weak<dyn MemoryPool>>>,
 }
 
-/// The pool of one statement.
 #[derive(Clone)]
 pub(crate) struct StatementMemory(Arc<dyn MemoryPool>);
 
@@ -38,20 +37,28 @@ impl UsersMemory {
         }
     }
 
-    /// A pool for a statement of `user`, who may have set a limit of its own.
+    /// `own` is a limit that the user has set.
     pub(crate) fn statement(&self, user: &Arc<str>, own: Option<usize>) -> StatementMemory {
         let outside = self.user(user);
         let limit = [self.limits.statement, own].into_iter().flatten().min();
         StatementMemory(match limit {
             Some(limit) => Arc::new(QueryMemory::new(limit, outside)),
-            // Counts what the statement holds.
+            // No limit, but the pool counts.
             None => Arc::new(QueryMemory::new(usize::MAX, outside)),
         })
     }
 
-    /// Bytes that all statements hold.
+    /// Bytes of all statements.
     pub(crate) fn reserved(&self) -> usize {
         self.server.reserved()
+    }
+
+    /// Bytes that all statements may hold, if limited.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        match self.server.memory_limit() {
+            MemoryLimit::Finite(bytes) => Some(bytes),
+            _ => None,
+        }
     }
 
     fn user(&self, user: &Arc<str>) -> Arc<dyn MemoryPool> {
@@ -74,7 +81,6 @@ impl StatementMemory {
         Arc::clone(&self.0)
     }
 
-    /// The server's environment with this pool.
     pub(crate) fn runtime(&self, server: &RuntimeEnv) -> Arc<RuntimeEnv> {
         Arc::new(RuntimeEnv {
             memory_pool: self.pool(),

@@ -1,35 +1,31 @@
-//! What operators and their programs ask on a port of its own: `/health` and `/metrics`.
+//! `/health` and `/metrics`, for operators, on a port of their own.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use anyhow::Context;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
 
-use crate::server::{ACCEPT_AGAIN, Watch};
+use crate::http;
+use crate::server::Watch;
 
-/// Longest time for the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Upper bounds of the times that are counted, in seconds.
+/// Seconds.
 const BUCKETS: &[f64] = &[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
 ];
 
-/// The metrics of the process, from now on.
+/// Installs the process's metrics recorder.
 ///
 /// # Errors
 ///
-/// If the process has a recorder already.
+/// If there is a recorder already.
 pub fn record_metrics() -> anyhow::Result<PrometheusHandle> {
     let recorder = PrometheusBuilder::new().set_buckets(BUCKETS)?.build_recorder();
     let handle = recorder.handle();
@@ -54,7 +50,7 @@ pub fn record_metrics() -> anyhow::Result<PrometheusHandle> {
     Ok(handle)
 }
 
-/// Answers until the process ends or the future is dropped.
+/// Answers until the future is dropped.
 ///
 /// # Errors
 ///
@@ -68,23 +64,13 @@ pub async fn answer_operators(
     let listener = listener.with_context(|| format!("cannot listen on {address} for --operator"))?;
     tracing::info!(address = %listener.local_addr()?, "health and metrics");
     loop {
-        let (stream, peer) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept an operator");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-                continue;
-            }
-        };
+        let (stream, peer) = http::accept(&listener, "an operator").await;
         let (watch, metrics) = (watch.clone(), metrics.clone());
         let service = service_fn(move |request| {
             let answer = answer(&request, &watch, &metrics);
             async move { Ok::<_, Infallible>(answer) }
         });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_TIMEOUT)
-            .serve_connection(TokioIo::new(stream), service);
+        let connection = http::protocol().serve_connection(TokioIo::new(stream), service);
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%peer, %error, "an operator's connection ended");

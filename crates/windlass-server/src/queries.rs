@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 
 use datafusion::execution::memory_pool::MemoryPool;
 use pipeline_exec::lock;
+use tokio_util::sync::CancellationToken;
 use windlass_datafusion::Class;
 use windlass_datafusion::pools::{AsyncJob, JobUse};
+
+use crate::recent::{Recent, Times};
 
 /// Letters of a statement that are kept.
 const TEXT_MAX: usize = 1_000;
@@ -23,6 +26,7 @@ pub(crate) struct Queries {
 struct Table {
     begun: u64,
     open: BTreeMap<u64, Arc<Query>>,
+    recent: Recent,
 }
 
 /// A statement that has not ended.
@@ -35,6 +39,9 @@ pub(crate) struct Query {
     pub(crate) since: Instant,
     job: OnceLock<AsyncJob>,
     memory: OnceLock<Arc<dyn MemoryPool>>,
+    cancelled: CancellationToken,
+    /// Held while a cancel looks for the job, and while the job looks for a cancel.
+    order: Mutex<()>,
 }
 
 /// What a statement has used so far.
@@ -74,6 +81,8 @@ impl Queries {
             since: Instant::now(),
             job: OnceLock::new(),
             memory: OnceLock::new(),
+            cancelled: CancellationToken::new(),
+            order: Mutex::default(),
         });
         table.open.insert(query.number, Arc::clone(&query));
         OpenQuery {
@@ -88,14 +97,49 @@ impl Queries {
     pub(crate) fn open(&self) -> Vec<Arc<Query>> {
         lock(&self.table).open.values().cloned().collect()
     }
+
+    pub(crate) fn find(&self, number: u64) -> Option<Arc<Query>> {
+        lock(&self.table).open.get(&number).cloned()
+    }
+
+    /// Times of the statements that ended lately, by class.
+    pub(crate) fn times(&self) -> Times {
+        lock(&self.table).recent.times(Instant::now())
+    }
 }
 
 impl Query {
     /// Notes that the statement runs as `job`, within `memory`.
     pub(crate) fn runs(&self, job: AsyncJob, memory: Arc<dyn MemoryPool>) {
         // A statement runs once.
-        let _ = self.job.set(job);
         let _ = self.memory.set(memory);
+        let _order = lock(&self.order);
+        let job = self.job.get_or_init(|| job);
+        if self.cancelled.is_cancelled() {
+            job.cancel();
+        }
+    }
+
+    /// Ends the statement, whether it runs or waits.
+    pub(crate) fn cancel(&self) {
+        let order = lock(&self.order);
+        self.cancelled.cancel();
+        let job = self.job.get();
+        drop(order);
+        // Its futures are dropped outside of the lock.
+        if let Some(job) = job {
+            job.cancel();
+        }
+    }
+
+    /// Waits for a [`cancel`](Self::cancel).
+    pub(crate) async fn cancelled(&self) {
+        self.cancelled.cancelled().await;
+    }
+
+    /// The text, for its own user alone.
+    pub(crate) fn text_for(&self, user: Option<&str>) -> Option<&str> {
+        (user == Some(&*self.user)).then_some(self.text.as_str())
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -153,7 +197,11 @@ impl OpenQuery {
 impl Drop for OpenQuery {
     fn drop(&mut self) {
         self.report();
-        let removed = lock(&self.all.table).open.remove(&self.query.number);
+        let mut table = lock(&self.all.table);
+        let query = &self.query;
+        table.recent.push(Instant::now(), query.class, query.open_for());
+        let removed = table.open.remove(&query.number);
+        drop(table);
         // May be the last handle of a job, whose futures are dropped outside of the lock.
         drop(removed);
     }

@@ -1,5 +1,5 @@
-//! A statement's rows: planned, computed and written as messages by one job, and taken by its
-//! connection.
+//! A statement's rows: one job plans, computes and writes them as messages; the connection takes
+//! them.
 //!
 //! ```text
 //!   workers: plan ─► compute ─► write 256 rows as messages ─► two chunks at most ─► connection ─► client
@@ -9,6 +9,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_pg::datatypes::arrow_schema_to_pg_fields;
 use arrow_pg::row_encoder::RowEncoder;
@@ -35,16 +36,14 @@ use crate::plan::{self, Planned};
 use crate::queries::OpenQuery;
 use crate::wire::{Column, Format, SqlError};
 
-/// Number of rows in a chunk.
 const CHUNK_ROWS: usize = 256;
 
-/// Bytes after which a chunk ends, however few rows it has.
+/// Ends a chunk, however few rows it has.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Number of chunks that wait for the client.
+/// Chunks that wait for the client.
 const CHUNKS: usize = 2;
 
-/// What a statement runs with.
 pub(crate) struct Order {
     pub(crate) planned: Planned,
     pub(crate) formats: Formats,
@@ -54,17 +53,18 @@ pub(crate) struct Order {
     pub(crate) remote: Option<RemoteStatement>,
 }
 
-/// The rows of a statement that runs. Dropping it ends the statement.
+/// Rows of a running statement. Dropping them ends it. Its futures may be dropped at any time.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pieces: mpsc::Receiver<Piece>,
     columns: Option<Vec<Column>>,
-    /// `None` once its end was seen.
+    /// `None` after its end.
     outcome: Option<AsyncTask<Result<(), SqlError>>>,
-    /// What was taken, and not given yet.
+    /// Taken from the channel, not yet given.
     rest: Chunk,
     open: OpenQuery,
-    _admitted: Admitted,
+    admitted: Admitted,
+    deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -73,24 +73,24 @@ enum Piece {
     Rows(Chunk),
 }
 
-/// Rows as messages.
 #[derive(Debug, Default)]
 struct Chunk {
     bytes: Bytes,
-    /// Where each row ends in `bytes`, from the first to the last.
+    /// Where each row ends in `bytes`.
     ends: Vec<usize>,
-    /// Number of rows that are given, and bytes of theirs that are cut off the front of `bytes`.
+    /// Rows that were given, and bytes that were cut off the front of `bytes`.
     given: usize,
     cut: usize,
 }
 
 impl Rows {
-    /// Begins a statement. Its job plans it, too.
+    /// The statement's job plans it, too.
     pub(crate) fn begin(
         windlass: &Windlass,
         context: &SessionContext,
         open: OpenQuery,
         admitted: Admitted,
+        deadline: Option<Instant>,
         options: JobOptions,
         order: Order,
     ) -> Self {
@@ -109,15 +109,26 @@ impl Rows {
             outcome: Some(outcome),
             rest: Chunk::default(),
             open,
-            _admitted: admitted,
+            admitted,
+            deadline,
         }
     }
 
-    /// Waits for the columns. May be dropped at any time.
+    /// The client takes no rows for now: another statement may run.
+    pub(crate) fn pause(&mut self) {
+        self.admitted.pause();
+    }
+
+    /// Waits until the statement may go on, at most up to its deadline.
     ///
     /// # Errors
     ///
-    /// The statement's, if it fails before.
+    /// If too many statements wait, or its time is over.
+    pub(crate) async fn resume(&mut self) -> Result<(), SqlError> {
+        within(self.deadline, self.admitted.resume()).await?
+    }
+
+    /// Waits for the columns.
     pub(crate) async fn columns(&mut self) -> Result<&[Column], SqlError> {
         if self.columns.is_none() {
             match self.pieces.recv().await {
@@ -132,12 +143,7 @@ impl Rows {
         Ok(self.columns.as_deref().unwrap_or_default())
     }
 
-    /// Waits for up to `max` further rows: messages and their number; `None` after the last. May be
-    /// dropped at any time.
-    ///
-    /// # Errors
-    ///
-    /// The statement's.
+    /// Returns up to `max` rows as messages, and their number; `None` after the last.
     pub(crate) async fn next(&mut self, max: u64) -> Result<Option<(Bytes, u64)>, SqlError> {
         Ok(if self.is_at_end().await? {
             None
@@ -146,11 +152,7 @@ impl Rows {
         })
     }
 
-    /// Whether every row was given. Waits for the next row, or the end. May be dropped at any time.
-    ///
-    /// # Errors
-    ///
-    /// The statement's.
+    /// Waits for the next row or the end.
     pub(crate) async fn is_at_end(&mut self) -> Result<bool, SqlError> {
         self.columns().await?;
         while self.rest.is_empty() {
@@ -163,7 +165,12 @@ impl Rows {
         Ok(false)
     }
 
-    /// Waits for the job's end, and says how it ended; well, if that was said before.
+    /// Drops the rows that are left. The statement has ended well: its client has what it wanted.
+    pub(crate) fn enough(mut self) {
+        self.open.ended(Ok(()));
+    }
+
+    /// Waits for the job; `Ok` if its end was seen before.
     async fn end(&mut self) -> Result<(), SqlError> {
         let Some(outcome) = &mut self.outcome else {
             return Ok(());
@@ -176,7 +183,24 @@ impl Rows {
     }
 }
 
-/// Waits for the end of a job's first task, and says how it ended. May be dropped at any time.
+/// Waits for `work`, but not beyond the deadline.
+///
+/// # Errors
+///
+/// If the deadline has passed.
+pub(crate) async fn within<T>(
+    deadline: Option<Instant>,
+    work: impl Future<Output = T>,
+) -> Result<T, SqlError> {
+    match deadline {
+        None => Ok(work.await),
+        Some(deadline) => {
+            let done = tokio::time::timeout_at(deadline.into(), work).await;
+            done.map_err(|_elapsed| SqlError::timed_out())
+        }
+    }
+}
+
 async fn ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Result<T, SqlError> {
     match AssertUnwindSafe(task).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
@@ -316,7 +340,7 @@ pub(crate) fn columns(fields: &[FieldInfo]) -> Result<Vec<Column>, SqlError> {
     Ok(fields.iter().map(column).collect())
 }
 
-/// The next rows as messages; `None` after the last.
+/// `None` after the last row.
 fn next_chunk(rows: &mut RowEncoder) -> Result<Option<Chunk>, SqlError> {
     let mut bytes = BytesMut::new();
     let mut ends = Vec::new();
@@ -346,7 +370,7 @@ impl Chunk {
         self.given >= self.ends.len()
     }
 
-    /// Gives its next rows, `max` at most. It is not empty.
+    /// At most `max` rows of a chunk that is not empty.
     fn give(&mut self, max: u64) -> (Bytes, u64) {
         let left = self.ends.len() - self.given;
         let rows = usize::try_from(max).map_or(left, |max| max.min(left));
@@ -361,11 +385,7 @@ impl Chunk {
     }
 }
 
-/// Runs `work` as a job of its own, such as the planning that a client asks about.
-///
-/// # Errors
-///
-/// Those of `work`, or why it ended early.
+/// Runs `work` as a job, such as the planning that Describe asks for.
 pub(crate) async fn in_job<T: Send + 'static>(
     windlass: &Windlass,
     options: JobOptions,

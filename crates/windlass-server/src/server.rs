@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -20,6 +21,7 @@ use crate::access::Access;
 use crate::admission::{Admission, StatementLimits};
 use crate::connections::Connections;
 use crate::engine::Engine;
+use crate::http;
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::nodes::{Nodes, WorkersConfig};
@@ -27,13 +29,24 @@ use crate::queries::Queries;
 use crate::runtime::{self, Spill};
 use crate::shared::Shared;
 use crate::tables::Tables;
+use crate::turns::Turns;
+use crate::ui::{Page, UiConfig};
 use crate::wire::{Backend, SqlError};
 
 /// Time after the drain in which connections tell their clients why they end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Time after which an error of the listener, such as too many open files, is tried again.
-pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// Connections that are refused at once while the server drains.
+const REFUSED_AT_ONCE: usize = 64;
+
+/// Time without a word from a client after which its machine is asked whether it is there.
+const SILENT: Duration = Duration::from_secs(60);
+
+/// Time between two such questions.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
+
+/// Questions without an answer after which a connection ends.
+const PROBES: u32 = 6;
 
 /// What a server serves, and within which bounds.
 #[derive(Debug)]
@@ -67,6 +80,8 @@ pub struct ServerConfig {
     pub spill: Option<Spill>,
     /// Time that running statements have after the shutdown was asked for.
     pub drain: Duration,
+    /// Where a browser sees what runs, if anywhere.
+    pub ui: Option<UiConfig>,
 }
 
 impl ServerConfig {
@@ -93,6 +108,7 @@ impl ServerConfig {
             memory: MemoryLimits::default(),
             spill: None,
             drain: Duration::from_secs(30),
+            ui: None,
         }
     }
 }
@@ -103,6 +119,7 @@ pub struct Server {
     shared: Arc<Shared>,
     places: Arc<Semaphore>,
     drain: Duration,
+    page: Option<Page>,
 }
 
 /// What a shutdown had to do.
@@ -140,6 +157,11 @@ impl Server {
         )?;
         let listener = TcpListener::bind(config.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
+        let page = match &config.ui {
+            Some(ui) => Some(Page::listen(ui, &config.access).await?),
+            None => None,
+        };
+        let turns = page.is_some().then(|| Turns::new(workers(&windlass)));
         if let Some(nodes) = &nodes {
             nodes.look();
         }
@@ -153,15 +175,18 @@ impl Server {
             memory: UsersMemory::new(memory, config.memory),
             queries,
             connections: Connections::new(),
+            turns,
             message_bytes_max: config.message_bytes_max,
             login_timeout: config.login_timeout,
             statement_time_max: config.statement_time_max,
             draining: CancellationToken::new(),
             killed: CancellationToken::new(),
         };
+        let shared = Arc::new(shared);
         Ok(Self {
             listener,
-            shared: Arc::new(shared),
+            page: page.map(|page| page.of(&shared)),
+            shared,
             places: Arc::new(Semaphore::new(config.connections_max.min(Semaphore::MAX_PERMITS))),
             drain: config.drain,
         })
@@ -176,6 +201,15 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// The address of the page, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The operating system's.
+    pub fn ui_address(&self) -> io::Result<Option<SocketAddr>> {
+        self.page.as_ref().map(Page::address).transpose()
+    }
+
     /// A handle for those who look at the server.
     #[must_use]
     pub fn watch(&self) -> Watch {
@@ -184,7 +218,7 @@ impl Server {
 
     /// Serves until `shutdown` is done. Then idle connections end, running statements have the
     /// drain's time, and the rest is ended.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Drained {
+    pub async fn serve(mut self, shutdown: impl Future<Output = ()>) -> Drained {
         let mut connections = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -192,22 +226,25 @@ impl Server {
                 biased;
                 () = &mut shutdown => break,
                 Some(_ended) = connections.join_next() => {}
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, peer)) => self.accept(&mut connections, stream, peer),
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(ACCEPT_AGAIN).await;
+                (stream, peer) = self.next() => self.accept(&mut connections, stream, peer),
+                (stream, peer) = accept_page(self.page.as_ref()) => {
+                    if let Some(page) = &self.page {
+                        page.accept(&mut connections, stream, peer);
                     }
-                },
+                }
             }
         }
-        drop(self.listener);
+        drop(self.page.take());
         self.shared.draining.cancel();
         let in_time = tokio::time::timeout(self.drain, async {
             while connections.join_next().await.is_some() {}
         });
-        if in_time.await.is_ok() {
-            return Drained { ended: 0 };
+        tokio::select! {
+            biased;
+            drained = in_time => if drained.is_ok() {
+                return Drained { ended: 0 };
+            },
+            () = self.refuse() => {}
         }
         let ended = self.shared.queries.open().len();
         self.shared.killed.cancel();
@@ -218,6 +255,34 @@ impl Server {
             connections.shutdown().await;
         }
         Drained { ended }
+    }
+
+    /// The next connection. May be dropped at any time.
+    async fn next(&self) -> (TcpStream, SocketAddr) {
+        let (stream, peer) = http::accept(&self.listener, "a connection").await;
+        if let Err(error) = set_options(&stream) {
+            tracing::debug!(%peer, %error, "options of a socket");
+        }
+        (stream, peer)
+    }
+
+    /// Takes cancel requests for statements that still run, and refuses other connections, which
+    /// the drain does not wait for. Does not end.
+    async fn refuse(&self) {
+        let mut refused = JoinSet::new();
+        loop {
+            tokio::select! {
+                Some(_ended) = refused.join_next() => {}
+                (stream, peer) = self.next() => if refused.len() < REFUSED_AT_ONCE {
+                    let shared = Arc::clone(&self.shared);
+                    refused.spawn(async move {
+                        if let Err(gone) = login::refuse(stream, shared).await {
+                            tracing::debug!(%peer, %gone, "a connection ended");
+                        }
+                    });
+                },
+            }
+        }
     }
 
     fn accept(&self, connections: &mut JoinSet<()>, stream: TcpStream, peer: SocketAddr) {
@@ -232,15 +297,34 @@ impl Server {
         };
         connections.spawn(async move {
             let _place = place;
-            // Small messages go out at once.
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!(%peer, %error, "no TCP_NODELAY");
-            }
             if let Err(gone) = login::serve(stream, peer, shared).await {
                 tracing::debug!(%peer, %gone, "a connection ended");
             }
         });
     }
+}
+
+/// Small messages go out at once; a client whose machine is gone is found.
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(SILENT)
+        .with_interval(PROBE_EVERY)
+        .with_retries(PROBES);
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+async fn accept_page(page: Option<&Page>) -> (TcpStream, SocketAddr) {
+    match page {
+        Some(page) => page.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Number of CPU workers.
+fn workers(windlass: &Windlass) -> usize {
+    let executor = windlass.pools().cpu().executor();
+    executor.map_or(1, |executor| executor.snapshot().workers.len())
 }
 
 /// Looks at a server without holding it up.

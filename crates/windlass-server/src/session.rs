@@ -19,7 +19,7 @@ use crate::engine::unknown_setting;
 use crate::nodes::RemoteStatement;
 use crate::plan::{self, Parameters, Planned};
 use crate::queries::OpenQuery;
-use crate::rows::{self, Order, Rows};
+use crate::rows::{self, Order, Rows, within};
 use crate::settings::{Change, Settings};
 use crate::shared::Shared;
 use crate::statement::{self, Action};
@@ -72,6 +72,7 @@ pub(crate) enum PortalState {
 struct Begun {
     open: OpenQuery,
     admitted: Admitted,
+    deadline: Option<Instant>,
     options: JobOptions,
     /// Bytes that the session allows its statements.
     memory: Option<usize>,
@@ -156,7 +157,7 @@ impl Session {
                 Ok(done_with("BEGIN", notice))
             }
             Action::Commit | Action::Rollback => Ok(self.end_transaction(matches!(action, Action::Commit))),
-            Action::Declare { cursor, query } => self.declare(cursor, *query, text).await,
+            Action::Declare { cursor, query } => self.declare(cursor, query, parameters, text).await,
             Action::Fetch { cursor, rows } => Ok(Reply::Fetch { cursor, rows }),
             Action::CloseCursor(Some(name)) => match self.portals.remove(&name) {
                 Some(_) => Ok(done("CLOSE CURSOR")),
@@ -228,6 +229,18 @@ impl Session {
                     .describe(Planned::new((**of_rows).clone()), &sql, named.clone())
                     .await?;
                 (described.parameter_types, Some(described.schema))
+            }
+            Some(Action::Declare { query, .. }) => {
+                let planned = Planned::new((**query).clone());
+                let described = self.describe(planned, &sql, named.clone()).await?;
+                (described.parameter_types, None)
+            }
+            Some(Action::Fetch { cursor, .. }) => {
+                let cursor = self.portals.get(cursor);
+                (
+                    Vec::new(),
+                    cursor.and_then(|cursor| cursor.prepared.schema.clone()),
+                )
             }
             Some(Action::Show(setting)) => (Vec::new(), Some(one_text(setting))),
             _ => (Vec::new(), None),
@@ -328,6 +341,7 @@ impl Session {
         let Begun {
             open,
             admitted,
+            deadline,
             options,
             memory,
             remote,
@@ -345,6 +359,7 @@ impl Session {
             &self.context,
             open,
             admitted,
+            deadline,
             options,
             order,
         ))
@@ -359,7 +374,11 @@ impl Session {
         let mut begun = self.begin_query(text).await?;
         let context = self.context.clone();
         let work = async move { planned.describe(&context, &named).await };
-        let described = rows::in_job(&self.shared.windlass, begun.options, work).await;
+        let described = tokio::select! {
+            biased;
+            described = rows::in_job(&self.shared.windlass, begun.options, work) => described,
+            () = begun.open.query().cancelled() => Err(SqlError::cancelled_by_user()),
+        };
         begun
             .open
             .ended(described.as_ref().map(|_| ()).map_err(|error| error.code));
@@ -381,18 +400,27 @@ impl Session {
             .shared
             .queries
             .enter(process, &self.user, text, settings.class);
-        let admitted = within(deadline, self.shared.admission.enter(&self.user)).await??;
-        settings.deadline = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let query = open.query();
+        let admitted = tokio::select! {
+            biased;
+            () = query.cancelled() => return Err(SqlError::cancelled_by_user()),
+            admitted = within(deadline, self.shared.admission.enter(&self.user)) => admitted??,
+        };
+        settings.deadline = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let name = format!("statement {} of {}", query.number, query.user);
+        let mut options = settings.job(name);
+        if let Some(turns) = &self.shared.turns {
+            options = options.observer(turns.of(query.number));
+        }
         let nodes = self.shared.nodes.as_ref();
         let remote = nodes.map(|nodes| nodes.statement(query.number, &self.user, settings.clone(), deadline));
         Ok(Begun {
-            options: settings.job(name),
+            options,
             memory: settings.memory,
             remote,
             open,
             admitted,
+            deadline,
         })
     }
 
@@ -477,24 +505,33 @@ impl Session {
         done_with(tag, notice)
     }
 
-    async fn declare(&mut self, cursor: String, query: Statement, text: &str) -> Result<Reply, SqlError> {
+    /// Makes a cursor, which begins to run with the first FETCH.
+    async fn declare(
+        &mut self,
+        cursor: String,
+        query: Box<Statement>,
+        parameters: Option<Arc<Parameters>>,
+        text: &str,
+    ) -> Result<Reply, SqlError> {
         if self.transaction == TransactionStatus::Idle {
             let what = "DECLARE CURSOR can only be used in transaction blocks";
             return Err(SqlError::new("25P01", what));
         }
-        let rows = self.run(Planned::new(query), text, Formats::UnifiedText).await?;
+        let named = (parameters.as_ref()).map_or_else(Vec::new, |parameters| parameters.types.clone());
+        let planned = Planned::new((*query).clone());
+        let described = self.describe(planned, text, named.clone()).await?;
         let prepared = Prepared {
             text: text.to_owned(),
-            action: None,
-            named: Vec::new(),
-            parameter_types: Vec::new(),
-            schema: None,
+            action: Some(Action::Rows(query)),
+            named,
+            parameter_types: described.parameter_types,
+            schema: Some(described.schema),
         };
         let portal = Portal {
             prepared: Arc::new(prepared),
-            parameters: None,
+            parameters,
             formats: Formats::UnifiedText,
-            state: PortalState::Running(Box::new(rows)),
+            state: PortalState::Fresh,
         };
         self.insert_portal(cursor, portal)?;
         Ok(done("DECLARE CURSOR"))
@@ -512,6 +549,15 @@ impl Prepared {
 }
 
 impl Portal {
+    /// The columns of a cursor in the formats of the FETCH that asks for its rows.
+    pub(crate) fn columns_in(&self, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
+        self.prepared.columns(formats)
+    }
+
+    pub(crate) fn formats(&self) -> &Formats {
+        &self.formats
+    }
+
     pub(crate) fn columns(&self) -> Result<Option<Vec<Column>>, SqlError> {
         self.prepared.columns(&self.formats)
     }
@@ -525,17 +571,6 @@ impl Portal {
             self.parameters.clone(),
             self.formats.clone(),
         ))
-    }
-}
-
-/// Waits for `work`, but not beyond the deadline.
-async fn within<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Result<T, SqlError> {
-    match deadline {
-        None => Ok(work.await),
-        Some(deadline) => {
-            let done = tokio::time::timeout_at(deadline.into(), work).await;
-            done.map_err(|_elapsed| SqlError::timed_out())
-        }
     }
 }
 

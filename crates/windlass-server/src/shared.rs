@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::memory::UsersMemory;
 use crate::nodes::Nodes;
 use crate::queries::Queries;
+use crate::turns::Turns;
 
 pub(crate) struct Shared {
     pub(crate) windlass: Windlass,
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) memory: UsersMemory,
     pub(crate) queries: Arc<Queries>,
     pub(crate) connections: Arc<Connections>,
+    /// What workers run, if the server has a page.
+    pub(crate) turns: Option<Arc<Turns>>,
     pub(crate) message_bytes_max: usize,
     pub(crate) login_timeout: Duration,
     pub(crate) statement_time_max: Option<Duration>,

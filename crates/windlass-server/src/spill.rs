@@ -1,14 +1,14 @@
-//! The folder for what does not fit into memory: one server's alone, and empty when it starts.
+//! The spill folder: one server's alone, and empty when it starts.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// The file by whose lock a server holds the folder, and which says what the folder is.
+/// Its lock makes the folder one server's, and its text says what the folder is.
 const LOCK: &str = "windlass-server.lock";
 
-/// A spill folder that this process holds until it is dropped.
+/// A spill folder, locked by this process until it is dropped.
 #[derive(Debug)]
 pub struct SpillFolder {
     path: PathBuf,
@@ -16,11 +16,11 @@ pub struct SpillFolder {
 }
 
 impl SpillFolder {
-    /// Makes the folder, or takes one that a server has left, and empties it.
+    /// Creates the folder, or takes over and empties one that a server has left.
     ///
     /// # Errors
     ///
-    /// If another server has it, if it has files and was never a spill folder, or if it cannot be
+    /// If another server holds it, if it has files but was never a spill folder, or if it cannot be
     /// written.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
@@ -61,7 +61,7 @@ impl SpillFolder {
         })
     }
 
-    /// The folder.
+    /// Returns the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -118,6 +118,15 @@ pub(crate) fn action(statement: Statement) -> Result<Action, SqlError> {
     Ok(action)
 }
 
+/// What a client is told when all rows of a statement were sent.
+pub(crate) fn tag_of(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Query(_) => "SELECT",
+        Statement::Explain { .. } | Statement::ExplainTable { .. } => "EXPLAIN",
+        _ => "SHOW",
+    }
+}
+
 /// Refuses a query with a statement inside that writes, such as `WITH x AS (INSERT …)`.
 fn only_reads(query: &Query) -> Result<(), SqlError> {
     if let Some(with) = &query.with {

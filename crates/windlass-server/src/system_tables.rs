@@ -150,7 +150,7 @@ fn query_columns(queries: &Queries, user: Option<&str>) -> Vec<ArrayRef> {
         ),
         Arc::new(
             open.iter()
-                .map(|query| (user == Some(&*query.user)).then_some(query.text.as_str()))
+                .map(|query| query.text_for(user))
                 .collect::<StringArray>(),
         ),
     ]

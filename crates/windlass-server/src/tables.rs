@@ -12,20 +12,18 @@
 //! ```
 //!
 //! A Parquet or CSV file in a folder is a table, and so is a folder in it with such files at any
-//! depth, whose names may be partitions, `key=value`. [`Tables`] looks when a statement asks for a
-//! table, so files that come, change or go are seen by the next statement. One statement sees each
-//! table as one look found it. If a file then changes while the statement runs, the statement fails
-//! and says so; it never returns rows of two versions of a file.
+//! depth; names of folders below it may be partitions, `key=value`. [`Tables`] looks when a
+//! statement asks for a table, so the next statement sees files that come, change or go. A
+//! statement sees each table as one look found it. If a file changes meanwhile, the statement
+//! fails; it never returns rows of two versions of a file.
 //!
-//! What a table looks like is not what is safe: [`Tables::register`] also puts a store in the place
-//! of DataFusion's own that opens nothing outside of what was named. Symbolic links below a root
-//! are not followed, wherever they lead.
+//! [`Tables::register`] also replaces DataFusion's store by one that opens nothing outside of what
+//! was named, and follows no symbolic link below a root.
 //!
-//! It does not write, does not read compressed CSV, URLs or table formats (Delta, Iceberg), and
-//! does not wait for a writer: rename complete files into place, or write to a name that begins
-//! with `.` first.
+//! It writes nothing, reads no compressed CSV, URLs or table formats (Delta, Iceberg), and does not
+//! wait for writers: rename complete files into place, or first write to a name that begins with
+//! `.`.
 
-mod blocking;
 mod columns;
 mod current;
 mod error;
@@ -59,31 +57,29 @@ use public::PublicSchema;
 use root::Root;
 use store::TablesStore;
 
-/// The catalog in which the tables are.
+/// The tables' catalog.
 pub const CATALOG: &str = "windlass";
 
-/// The schema in which the tables are.
+/// The tables' schema.
 pub const SCHEMA: &str = "public";
 
 /// Where tables come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Every Parquet or CSV file in a folder, and every folder in it that has such files.
+    /// A folder of tables: its Parquet and CSV files, and its folders with such files.
     Folder(PathBuf),
-    /// One file or one folder under a name.
+    /// One file or folder.
     Named(NamedTable),
     /// The eight tables of TPC-H.
     Tpch {
         /// From 0.001 to 100; at scale 1, `lineitem` has six million rows.
         scale: f64,
-        /// Number of partitions of the large tables, best that of the CPU workers.
+        /// Partitions of the large tables; best one a CPU worker.
         partitions: NonZeroUsize,
     },
 }
 
-/// A table with a name of its own, as the command line gives it: `NAME=PATH`.
-///
-/// The path may be a URL with the scheme `file`.
+/// A table with a name of its own, parsed from `NAME=PATH`. The path may be a `file` URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedTable {
     name: String,
@@ -91,12 +87,12 @@ pub struct NamedTable {
 }
 
 impl NamedTable {
-    /// The name of the table.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file or folder.
+    /// Returns the file or folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -129,44 +125,42 @@ impl FromStr for NamedTable {
     }
 }
 
-/// The tables that a server has. Clones are the same tables.
+/// The tables of a server. Clones share them.
 #[derive(Clone)]
 pub struct Tables {
     tables: Arc<CurrentTables>,
     schema: Arc<dyn SchemaProvider>,
 }
 
-/// What a server says about a table when it starts.
+/// A table, as the server's log shows it at the start.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TableSummary {
-    /// The name of the table.
+    /// The table's name.
     pub name: String,
-    /// Number of columns and of files, of which a generated table has none; or why the table cannot
-    /// be read.
+    /// The table's size, or why it cannot be read.
     pub contents: Result<TableContents, TablesError>,
 }
 
-/// Of what a table is.
+/// The size of a table.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct TableContents {
-    /// Number of columns.
+    /// Columns.
     pub columns: usize,
-    /// Number of files; 0 for a generated table.
+    /// Files; 0 for a generated table.
     pub files: usize,
-    /// Number of bytes of the files.
+    /// The files' bytes.
     pub bytes: u64,
 }
 
 impl Tables {
-    /// Looks at all sources, and generates TPC-H. Blocks, for TPC-H at scale 10 for a minute.
+    /// Looks at all sources, and generates TPC-H. Blocks; TPC-H at scale 10 takes a minute.
     ///
     /// # Errors
     ///
-    /// If a source is not there or cannot be listed, if two tables have one name, or if TPC-H
-    /// cannot be generated. A file or folder that is no table that can be read is no error here but
-    /// in the statements that name it.
+    /// If a source is missing or cannot be listed, if two tables have one name, or if TPC-H cannot
+    /// be generated. An unreadable table fails only the statements that name it.
     pub fn new(sources: &[Source]) -> Result<Self, TablesError> {
         let mut roots = Vec::new();
         let mut places = Vec::new();
@@ -231,11 +225,8 @@ impl Tables {
         })
     }
 
-    /// Gives a session the tables, as the schema `public` of a new catalog `windlass`, and nothing
-    /// else to read.
-    ///
-    /// Sessions share the tables; each has a catalog of its own, in which other schemas may be put.
-    /// The session's `RuntimeEnv` reads `file://` by the tables' store from then on.
+    /// Gives a session these tables, and nothing else to read: as the schema `public` of a new
+    /// catalog `windlass`. The session then reads `file://` by [`Self::store`].
     ///
     /// # Errors
     ///
@@ -251,13 +242,12 @@ impl Tables {
         Ok(())
     }
 
-    /// The store that is registered for `file://`.
+    /// Returns the store for `file://`.
     pub fn store(&self) -> Arc<dyn ObjectStore> {
         Arc::clone(self.tables.store()) as Arc<dyn ObjectStore>
     }
 
-    /// All tables, by name. Blocks: it reads the columns of those that no statement has asked for
-    /// yet.
+    /// Returns all tables, by name. Blocks: it reads columns that no statement has asked for yet.
     pub fn summary(&self) -> Vec<TableSummary> {
         let files = self
             .tables

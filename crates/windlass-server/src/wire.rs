@@ -1,8 +1,7 @@
 //! PostgreSQL's protocol 3: bytes to messages, and messages to bytes.
 //!
-//! Messages are read and written here and not by a library, because a server reads them from
-//! strangers: a message has a bound before its body is read, a body is never read past its end,
-//! and no clear text from before TLS is kept (`docs/decisions/0051-a-message-loop-of-our-own.md`).
+//! Strangers send these messages, so the server reads them itself
+//! (`docs/decisions/0051-a-message-loop-of-our-own.md`).
 
 mod backend;
 mod frames;

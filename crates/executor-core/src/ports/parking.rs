@@ -48,7 +48,8 @@ pub trait Parking {
 pub struct Park {
     /// Spins of some 10 ns before parking.
     pub spin_before: u32,
-    /// Longest park; `None` parks until woken.
+    /// Longest park, after which the worker looks once and parks for as long again; `None` parks
+    /// until woken. A spurious return counts as a timeout.
     pub timeout: Option<Duration>,
 }
 

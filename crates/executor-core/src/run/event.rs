@@ -40,7 +40,7 @@ pub enum ExecTraceEvent<Tag> {
     },
     /// The task that started last has panicked.
     Panicked,
-    /// The worker is about to park.
+    /// The worker is about to park: once a sleep, not after each timeout.
     Park,
     /// The worker is awake again.
     Awake {

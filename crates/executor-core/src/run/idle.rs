@@ -13,7 +13,8 @@ use crate::ports::parking::Park;
 /// [`TaskCtx::wait_until`](crate::TaskCtx::wait_until) wait without asking it; "An idle policy" in
 /// `docs/architecture.md` lists all such waits.
 pub trait IdleHooks {
-    /// Chooses the action after a failed search.
+    /// Chooses the action after a failed search. It is not called after a park's timeout: the
+    /// worker looks again and parks for as long again, until it is woken or finds work.
     fn on_idle(&mut self, round: IdleRound) -> IdleAction;
 
     /// The worker has work after `idle`. A panic stops the executor and drops the task.
@@ -23,7 +24,8 @@ pub trait IdleHooks {
 /// The worker's situation after a failed search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleRound {
-    /// Failed searches before this one since the worker last had work.
+    /// Calls of [`on_idle`](IdleHooks::on_idle) before this one since the worker last had work.
+    /// Looks after a park's timeout do not count.
     pub round: u32,
     /// Whether the worker is a searcher; otherwise it has not probed other workers' queues.
     pub searching: bool,
@@ -122,8 +124,9 @@ impl IdleHooks for TieredIdle {
     }
 }
 
-/// Parks after each failed search, without a spin or a yield. It suits programs to which an idle
-/// worker's core is worth more than the 10 µs by which a wake delays the work.
+/// Parks after each failed search, without a spin or a yield, for `park_timeout` at most. It suits
+/// programs to which an idle worker's core is worth more than the 10 µs by which a wake delays the
+/// work.
 #[derive(Clone, Debug)]
 pub struct ParkAtOnce {
     park_timeout: Option<Duration>,

@@ -3,34 +3,44 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use executor_threaded::Executor;
-use executor_threaded::hooks::{ExecTraceEvent, ParkAtOnce, TraceHooks};
+use executor_threaded::hooks::{ExecTraceEvent, IdleHooks, ParkAtOnce, TraceHooks};
+use executor_threaded::{Executor, ExecutorConfig};
 
 use crate::support::{both_ways_of_parking, config, wait_until};
 
 both_ways_of_parking! {
     /// Between two trees the workers go to sleep, and within one they wake each other.
     fn trees_of_tasks_run_and_the_executor_ends(park_timeout) {
-        const TREES: u64 = 500;
-        let executor = Executor::<u32>::builder()
-            .config(config(4, park_timeout))
-            .idle_hooks(|_worker, config| ParkAtOnce::of(config))
-            .build(|_| (), |height, cx| {
+        run_trees(config(4, park_timeout), |_worker, config| ParkAtOnce::of(config));
+    }
+}
+
+fn run_trees<I: IdleHooks>(
+    config: ExecutorConfig,
+    hooks: impl Fn(usize, &ExecutorConfig) -> I + Send + Sync + 'static,
+) {
+    const TREES: u64 = 500;
+    let executor = Executor::<u32>::builder()
+        .config(config)
+        .idle_hooks(hooks)
+        .build(
+            |_| (),
+            |height, cx| {
                 if let Some(lower) = height.checked_sub(1) {
                     cx.spawn_local(lower);
                     cx.spawn_global(lower);
                 }
-            })
-            .expect("the executor starts");
-        for _ in 0..TREES {
-            executor.spawn_external(6).expect("the gate is open");
-            executor.wait_idle();
-        }
-        assert_eq!(executor.join().total.executed(), TREES * 127);
+            },
+        )
+        .expect("the executor starts");
+    for _ in 0..TREES {
+        executor.spawn_external(6).expect("the gate is open");
+        executor.wait_idle();
     }
+    assert_eq!(executor.join().total.executed(), TREES * 127);
 }
 
-/// Counts how often a worker is about to park.
+/// Counts how often a worker goes to sleep; timeouts of its parks do not count.
 struct Parks(Arc<AtomicUsize>);
 
 impl<T> TraceHooks<T> for Parks {
@@ -45,9 +55,14 @@ impl<T> TraceHooks<T> for Parks {
     }
 }
 
-/// Probes of other workers' queues tell: the default's 200 rounds make a thousand of them.
 #[test]
 fn a_worker_searches_once_before_it_parks() {
+    search_once_and_park(|_worker, config| ParkAtOnce::of(config));
+}
+
+/// Probes of other workers' queues tell: the default's 200 rounds make a thousand of them. For hooks
+/// without a timeout, after which a look makes one more.
+fn search_once_and_park<I: IdleHooks>(hooks: impl Fn(usize, &ExecutorConfig) -> I + Send + Sync + 'static) {
     const WORKERS: usize = 2;
     let parks = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&parks);
@@ -56,7 +71,7 @@ fn a_worker_searches_once_before_it_parks() {
     let a_search = u64::from(config.tuning.steal_tries) + 1;
     let executor = Executor::<()>::builder()
         .config(config)
-        .idle_hooks(|_worker, config| ParkAtOnce::of(config))
+        .idle_hooks(hooks)
         .trace_hooks(move |_worker| Parks(Arc::clone(&counted)))
         .build(|_| (), |(), _cx| {})
         .expect("the executor starts");

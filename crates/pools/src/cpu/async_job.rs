@@ -15,15 +15,12 @@ use crate::inner::Inner as PoolsInner;
 use crate::maintenance::Delayed;
 use crate::moment::{after, nanos};
 
-/// A job for async work. Clones share the job; it ends when all are dropped and all futures have
-/// ended.
+/// A job for async work, whose [spawned](Self::spawn) futures CPU workers poll. It ends when all
+/// clones are dropped and all futures have ended.
 ///
-/// CPU workers poll the futures [spawned](Self::spawn) into it, which share the job's class,
-/// deadline, limit of workers and share of time.
-///
-/// A poll should end within about a millisecond, because young jobs wait for it. A future that
-/// computes longer calls `tokio::task::yield_now().await` in between, unless its streams use
-/// tokio's cooperative budget.
+/// The futures share the job's class, deadline, limit of workers and share of time. A poll should
+/// end within about a millisecond, because young jobs wait for it: a future that computes longer
+/// calls `tokio::task::yield_now().await`, unless its streams use tokio's cooperative budget.
 ///
 /// ```
 /// use pools::{JobOptions, Pools};
@@ -78,13 +75,13 @@ struct Counters {
     longest_turn_ns: AtomicU64,
 }
 
-/// What a job has used so far.
+/// What a job has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobUse {
-    /// Number of polls of its futures.
+    /// Polls of its futures.
     pub turns: u64,
-    /// Time that the polls were on a core, or elapsed time where the operating system does not
-    /// report it; summed over workers.
+    /// Time of the polls on a core, or elapsed time where the operating system does not report
+    /// that; summed over workers.
     pub busy: Duration,
     /// Elapsed time of the longest poll.
     pub longest_turn: Duration,
@@ -113,7 +110,7 @@ impl AsyncJob {
         self.inner.admitted.as_ref()
     }
 
-    /// Returns the job whose code this thread runs, by a turn, [`enter`](Self::enter) or
+    /// Returns the job that this thread runs, by a poll, [`enter`](Self::enter) or
     /// [`scope`](Self::scope).
     #[must_use]
     pub fn current() -> Option<Self> {
@@ -129,7 +126,7 @@ impl AsyncJob {
 
         impl Drop for Before {
             fn drop(&mut self) {
-                // A thread that ends has no thread-locals.
+                // An ending thread has no thread-locals.
                 let entered = CURRENT.try_with(|current| current.replace(self.0.take()));
                 drop(entered);
             }
@@ -177,8 +174,8 @@ impl AsyncJob {
         }
     }
 
-    /// Returns why its futures are polled no more; `None` while they may be, and if the job was not
-    /// admitted.
+    /// Returns why no future is polled any more; `None` while they may be, and for a job that was
+    /// not admitted.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.inner.admitted.as_ref()?.control.stopped()
@@ -201,7 +198,7 @@ impl AsyncJob {
         Duration::from_nanos(busy_before).saturating_add(busy)
     }
 
-    /// Ends a late job by the pools' clock, because workers do so only while they have work.
+    /// The pools' clock ends a late job, because workers do so only while they have work.
     fn set_alarm(&self, pools: &PoolsInner) {
         let Some(deadline) = self.inner.options.terms.deadline else {
             return;
@@ -225,7 +222,7 @@ impl Wake for EndsIfLate {
             .as_deref()
             .and_then(|inner| inner.admitted.as_ref())
         {
-            admitted.control.stop_if_late();
+            admitted.control.enforce_deadline();
         }
     }
 }

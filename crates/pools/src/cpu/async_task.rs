@@ -17,24 +17,24 @@ use super::async_job::AsyncJob;
 /// A boxed future.
 pub type TaskFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A future that its job returned without running it. Awaiting it runs it.
+/// A future that its job did not run. Awaiting it runs it.
 pub struct HandedBack<T>(Mutex<TaskFuture<T>>);
 
-/// The output of a future spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it
-/// cancels the future; after [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root), the whole job.
-/// A panic of the future resumes in its awaiter.
+/// The output of a future from [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it cancels the
+/// future; after [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root), the job. The future's panic
+/// resumes in the awaiter.
 #[must_use = "dropping it cancels the future"]
 pub struct AsyncTask<T> {
     output: Arc<Output<T>>,
     task: Option<OpenTask>,
-    /// Set if a drop cancels this job instead of the task.
+    /// A drop cancels this job instead of the task.
     root_of: Option<AsyncJob>,
 }
 
 /// Why a spawned future has no output.
 #[non_exhaustive]
 pub enum TaskError<T> {
-    /// The future never ran and will not: the pool has ended, was full, or could not start.
+    /// The future never ran: the pool has ended, was full, or could not start.
     NotRun(HandedBack<T>),
     /// Its job was cancelled.
     Cancelled,
@@ -65,7 +65,7 @@ impl<T> Output<T> {
 
     pub(super) fn end(&self, ended: Ended<T>) {
         let before = std::mem::replace(&mut *lock(&self.0), State::Ended(ended));
-        // A waker may run any code, so it is woken outside the lock.
+        // Outside the lock: a waker may run any code.
         if let State::Pending(Some(waker)) = before {
             waker.wake();
         }
@@ -86,7 +86,7 @@ impl<T> AsyncTask<T> {
         self
     }
 
-    /// Returns whether awaiting it returns at once.
+    /// Returns whether it has ended.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         !matches!(&*lock(&self.output.0), State::Pending(_))
@@ -98,9 +98,9 @@ impl<T> Future for AsyncTask<T> {
 
     /// # Panics
     ///
-    /// With the future's own panic; and if it is polled after it was ready.
+    /// With the future's panic, and if it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // The waker is cloned and dropped outside the lock, because that runs foreign code.
+        // Outside the lock: cloning and dropping a waker runs foreign code.
         let mut waker = Some(cx.waker().clone());
         let mut state = lock(&self.output.0);
         if let State::Pending(before) = &mut *state {

@@ -7,16 +7,16 @@ use pipeline_exec::{Job, JobError, JobReport, StepCx};
 
 use super::state::Stop;
 
-/// The context of a CPU task, without a way to block or to reach another pool. A wait for parts of
-/// its own work runs no other job's parts, so one worker cannot deadlock, and a lock held meanwhile
-/// meets no other task's code.
+/// The context of a CPU task, without a way to block or to reach another pool. A wait for its parts
+/// runs no other job's, so one worker cannot deadlock, and a lock held meanwhile meets no foreign
+/// code.
 pub struct CpuCx<'a> {
     step: &'a StepCx<'a>,
     stop: Arc<Stop>,
 }
 
 impl<'a> CpuCx<'a> {
-    /// Makes the context of a slot, for steps that compute as CPU tasks do.
+    /// Makes a slot's context, for steps that compute as CPU tasks do.
     #[must_use]
     pub fn new(step: &'a StepCx<'a>) -> Self {
         Self {
@@ -36,14 +36,13 @@ impl<'a> CpuCx<'a> {
         &self.stop
     }
 
-    /// Returns whether the task was dropped or the pool's time is up. The task should then return
-    /// soon.
+    /// Returns whether the task was dropped or the pool's time is up. It should then return soon.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.stop.is_told() || self.step.is_cancelled()
     }
 
-    /// Runs a job of this task's own, as [`StepCx::run`] does.
+    /// Runs a job of this task, as [`StepCx::run`].
     ///
     /// # Errors
     ///

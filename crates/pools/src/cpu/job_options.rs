@@ -1,9 +1,12 @@
 //! The options of a job for async work.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pipeline_exec::{Class, Terms};
+
+use super::turn_observer::{Observer, TurnObserver};
 
 /// Name and limits of a job for [`CpuPool::open`](super::CpuPool::open).
 ///
@@ -26,6 +29,7 @@ pub struct JobOptions {
     pub(super) name: Cow<'static, str>,
     pub(super) terms: Terms,
     memory: Option<usize>,
+    observer: Option<Observer>,
 }
 
 impl Default for JobOptions {
@@ -34,12 +38,13 @@ impl Default for JobOptions {
             name: Cow::Borrowed("async"),
             terms: Terms::default(),
             memory: None,
+            observer: None,
         }
     }
 }
 
 impl JobOptions {
-    /// Makes the options of a normal job without limits.
+    /// Options of a normal job without limits.
     pub fn new() -> Self {
         Self::default()
     }
@@ -56,14 +61,14 @@ impl JobOptions {
         self
     }
 
-    /// Longest time from the job's opening, after which its tasks return
+    /// Time from the job's opening, after which its tasks return
     /// [`TaskError::DeadlineExceeded`](super::TaskError::DeadlineExceeded). Default: none.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// Largest number of workers that run its tasks at once. Default: all.
+    /// Most workers that run its tasks at once. Default: all.
     ///
     /// # Panics
     ///
@@ -74,10 +79,20 @@ impl JobOptions {
         self
     }
 
-    /// Bytes that the job may hold, enforced by the query engine. Default: no limit.
+    /// Bytes that the query engine lets the job hold. Default: no limit.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
         self
+    }
+
+    /// Tells `observer` of each poll of the job's futures. Default: none.
+    pub fn observer(mut self, observer: Arc<dyn TurnObserver>) -> Self {
+        self.observer = Some(Observer(observer));
+        self
+    }
+
+    pub(super) fn turn_observer(&self) -> Option<&dyn TurnObserver> {
+        self.observer.as_ref().map(|observer| &*observer.0)
     }
 
     /// Returns the name.

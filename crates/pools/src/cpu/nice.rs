@@ -1,11 +1,11 @@
-//! The niceness of CPU workers: a thread that wakes for I/O preempts a less urgent worker at once.
-//! Lowering the urgency needs no privilege.
+//! The niceness of CPU workers: a thread that wakes for I/O preempts them at once. Needs no
+//! privilege.
 
 #[cfg(target_os = "linux")]
 pub(super) fn be_nice(nice: u8) {
     use rustix::process::{getpriority_process, setpriority_process};
 
-    // On Linux each thread has its own priority, under its thread id.
+    // On Linux each thread has a priority.
     let own = Some(rustix::thread::gettid());
     let set = getpriority_process(own)
         // Relative, so a process started with `nice` stays nice.

@@ -16,8 +16,7 @@ impl OnCore {
         }
     }
 
-    /// Time on the core since the start or the last call; `None` if the operating system does not
-    /// report it.
+    /// Since the start or the last call; `None` if the operating system does not report it.
     pub(super) fn lap(&mut self) -> Option<Duration> {
         let ends = read();
         let began = std::mem::replace(&mut self.began, ends);

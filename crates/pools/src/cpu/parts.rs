@@ -11,7 +11,7 @@ use super::state::Stop;
 use crate::error::CpuError;
 
 impl CpuCx<'_> {
-    /// Computes both closures, in parallel if a worker is idle, and returns both values.
+    /// Computes both closures, in parallel if a worker is idle.
     ///
     /// ```
     /// use pools::Pools;
@@ -68,7 +68,7 @@ impl CpuCx<'_> {
     ///
     /// # Errors
     ///
-    /// If a call panicked, or this task was cancelled.
+    /// As [`for_each`](Self::for_each).
     pub fn map<T: Send + 'static>(
         &self,
         n: usize,

@@ -1,13 +1,12 @@
 //! A future as a task of a job: a turn polls it once or more.
 //!
-//! A poll runs inside a tokio runtime, and inside tokio's cooperative budget. A unit of the budget
-//! is one step of a stream, such as a batch of rows. All 128 units may last 50 ms, so each poll
-//! first burns units and keeps those for about [`POLL_NS`]. A future that paused for want of budget
-//! is polled again in the same turn, up to [`TURN`], unless its worker is to leave the job: the
-//! core's caches hold its data.
+//! A poll runs inside a tokio runtime and its cooperative budget. A unit of the budget is one step
+//! of a stream, such as a batch of rows. All 128 units may last 50 ms, so a poll burns units and
+//! keeps those for about [`POLL_NS`]. A future that paused for want of budget is polled again, with
+//! warm caches, in turns of up to [`TURN`], unless its worker is to leave the job.
 //!
-//! A job is charged for its polls' time on a core. Interrupts can lengthen a poll, so a poll of a
-//! job that has used at most [`LENIENT`] counts for at most [`POLL_NS`]
+//! A job is charged for its polls' time on a core. Interrupts lengthen polls, so a poll of a job
+//! that has used at most [`LENIENT`] counts for at most [`POLL_NS`]
 //! (`docs/decisions/0042-long-polls-of-young-jobs.md`).
 
 use std::future::poll_fn;
@@ -31,25 +30,25 @@ use crate::moment::nanos;
 
 const POLL_NS: u64 = 400_000;
 
-/// Time after which a turn ends with its poll, below what a spare thread takes for a long turn.
+/// A turn ends with the poll that exceeds this: sooner than a spare thread would call the turn
+/// long.
 const TURN: Duration = Duration::from_millis(2);
 
 const LENIENT: Duration = Duration::from_millis(100);
 
 const BUDGET: u32 = 128;
 
-/// Smallest number of units that a poll keeps: nested streams each take one for a step.
+/// Units that a poll keeps at least: nested streams each take one for a step.
 const UNITS_MIN: u32 = 2;
 
 const UNITS_FIRST: u32 = 3;
 
-/// Largest number of units kept because a poll made no progress.
+/// Units kept at most because a poll made no progress.
 const UNITS_STUCK_MAX: u32 = 32;
 
 pub(super) struct Polled<T> {
     future: Option<TaskFuture<T>>,
     output: Arc<Output<T>>,
-    /// Keeps the job open while the future lasts.
     job: AsyncJob,
     runtime: Handle,
     budget: Budget,
@@ -61,7 +60,7 @@ struct TurnWaker {
     task: Waker,
     polled_by: AtomicUsize,
     paused: AtomicBool,
-    /// Nanoseconds from `epoch` to the first wake after the last poll began; 0 without a wake.
+    /// From `epoch` to the first wake after the last poll began; 0 without a wake.
     woken_ns: AtomicU64,
     epoch: Instant,
 }
@@ -119,15 +118,15 @@ impl<T> Polled<T> {
             });
             Poll::Ready(polled)
         });
-        // This never parks, because the outer future is ready at once.
+        // Never parks: the outer future is ready at once.
         let polled = job.enter(|| runtime.block_on(once));
         (polled, paused)
     }
 
     fn end(&mut self, ended: Ended<T>) {
         let future = self.future.take();
-        // The future is dropped before the awaiter is woken, so its memory is free by then. A panic
-        // of this drop becomes the outcome.
+        // Dropped before the awaiter is woken, so its memory is free by then. A panic of this drop
+        // becomes the outcome.
         let ended = match catch_unwind(AssertUnwindSafe(|| self.job.enter(|| drop(future)))) {
             Ok(()) => ended,
             Err(payload) => Ended::Panicked(payload),
@@ -151,11 +150,17 @@ impl<T: Send> Task for Polled<T> {
                 None => began - self.spawned,
                 Some(waker) => waker.poll_begins(began),
             };
+            if let Some(observer) = self.job.options().turn_observer() {
+                observer.polls(cx.worker_id(), began);
+            }
             let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
             let ended = Instant::now();
             let on_core = core.lap();
             let took = on_core.unwrap_or(ended - began);
             let busy = self.job.note_turn(took, ended - began, waited);
+            if let Some(observer) = self.job.options().turn_observer() {
+                observer.polled(cx.worker_id(), began, ended);
+            }
             counted += counts(took, busy.saturating_sub(took));
             if on_core.is_some() {
                 cx.charge_for(counted);
@@ -221,7 +226,7 @@ impl Budget {
         let fits = u32::try_from(fits).unwrap_or(BUDGET);
         self.units = match paused {
             Some(Paused::BudgetUsedUp) => fits.min(self.units * 2),
-            // Nested streams each take a unit, and return it when an inner one gets none.
+            // Nested streams each take a unit, and return it if an inner one gets none.
             Some(Paused::WithoutProgress) => fits.min((self.units * 2).min(UNITS_STUCK_MAX.max(self.units))),
             None => fits.min(self.units),
         }

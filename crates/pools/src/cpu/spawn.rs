@@ -18,8 +18,7 @@ use super::async_task::{AsyncTask, Ended, HandedBack, Output, TaskError, TaskFut
 use super::polled::Polled;
 
 impl AsyncJob {
-    /// Runs a future in this job. If the job cannot run it, awaiting the task returns it as
-    /// [`TaskError::NotRun`].
+    /// Runs a future in this job, or returns it as [`TaskError::NotRun`].
     pub fn spawn<F>(&self, future: F) -> AsyncTask<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -27,7 +26,7 @@ impl AsyncJob {
         self.spawn_boxed(Box::pin(future))
     }
 
-    /// Spawns the future that the whole job is for: dropping its task cancels the job at once.
+    /// Spawns the job's main future: dropping its task cancels the job at once.
     pub fn spawn_root<F>(&self, future: F) -> AsyncTask<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -43,7 +42,7 @@ impl AsyncJob {
             return AsyncTask::new(output, None);
         };
         let polled = Polled::new(future, Arc::clone(&output), self.clone(), runtime.clone());
-        // A task that the job does not take stores its outcome as it is dropped.
+        // A refused task stores its outcome as it is dropped.
         let task = open.spawn(Box::new(polled)).ok();
         AsyncTask::new(output, task)
     }

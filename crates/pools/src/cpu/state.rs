@@ -14,9 +14,9 @@ use crate::thread::{is_async, on_a_thread_of_its_own};
 
 #[derive(Clone, Debug)]
 pub(crate) struct CpuConfig {
-    /// `None` for the number that suits the host.
+    /// `None`: what suits the host.
     pub(crate) threads: Option<usize>,
-    /// `None` for one per worker.
+    /// `None`: one per worker.
     pub(crate) spares: Option<usize>,
     pub(crate) nice: u8,
     pub(crate) stack_size: Option<usize>,
@@ -31,7 +31,7 @@ pub(crate) struct CpuState {
     stop: Arc<Stop>,
 }
 
-/// Set when the pool's time is up, because the executor lets the last slot of a job complete.
+/// The pool's time is up. Needed because the executor completes a job's last slot.
 #[derive(Debug, Default)]
 pub(crate) struct Stop(AtomicBool);
 
@@ -46,7 +46,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Prevents a start between the time-up and the executor's stop.
+    /// Prevents a start after the time is up and before the executor stops.
     pub(super) fn check(&self) -> Result<(), StepError> {
         if self.is_told() {
             return Err("the pool's time was up before it started".into());
@@ -93,7 +93,7 @@ impl CpuState {
         }
     }
 
-    /// Returns the number of jobs that are unfinished at `deadline`: cancelled and left behind.
+    /// Returns the number of unfinished jobs: cancelled and left behind.
     pub(crate) fn end_by(&self, deadline: Instant) -> usize {
         let Running::Yes(executor) = self.take() else {
             return 0;
@@ -102,17 +102,17 @@ impl CpuState {
         match executor.drain_timeout(left) {
             Ok(()) => 0,
             Err(executor) => {
-                // Counted before the stop, since jobs that heed it may end at once.
+                // Before the stop, since jobs that heed it may end at once.
                 let unfinished = executor.snapshot().queue_depth;
                 self.stop.tell();
-                // Running slots may not return for long, so another thread waits for them.
+                // On another thread, since running slots may last long.
                 on_a_thread_of_its_own("pools-stop", move || drop(executor));
                 unfinished
             }
         }
     }
 
-    /// Waits for running closures; another thread does where futures are polled.
+    /// Waits for running closures, on another thread where futures are polled.
     pub(crate) fn end(&self) {
         self.stop.tell();
         match self.take() {

@@ -15,7 +15,7 @@ use super::state::Stop;
 use crate::error::{CpuError, PoolKind};
 use crate::thread::{Work, as_work, refuse_cpu};
 
-/// The value of a computation. Dropping it cancels the computation. A CPU task that polls it gets
+/// The value of a computation, which a drop cancels. A CPU task that polls it gets
 /// [`WrongPool`](crate::WrongPool).
 #[must_use = "dropping it cancels the computation; `detach` lets it run unobserved"]
 pub struct CpuTask<T> {
@@ -55,11 +55,11 @@ impl<T> CpuTask<T> {
         }
     }
 
-    /// Blocks until the value is there.
+    /// Blocks for the value.
     ///
     /// # Errors
     ///
-    /// Why there is no value. In a CPU task the computation is cancelled, as by a drop.
+    /// Why there is no value. In a CPU task the computation is cancelled.
     pub fn wait(self) -> Result<T, CpuError> {
         refuse_cpu(PoolKind::Cpu)?;
         pollster::block_on(self)

@@ -1,4 +1,4 @@
-//! The work of the maintenance pool, its times and its threads, as plain data.
+//! Work, times and threads of the maintenance pool, as plain data.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -39,7 +39,7 @@ pub(super) enum Task {
 
 pub(super) enum Next {
     Run(Task),
-    /// Wait until the next task is due; `None` if no timer is set.
+    /// `None` if no timer is set.
     Wait(Option<Duration>),
     Leave,
 }
@@ -95,13 +95,13 @@ impl Schedule {
         number
     }
 
-    /// Returns the timer to be dropped outside the lock; a running one ends its run.
+    /// Returns the timer, to be dropped outside the lock; a running timer ends its run.
     pub(super) fn cancel(&mut self, number: u64) -> Option<Timer> {
         let due = self.due.remove(&number)??;
         self.timers.remove(&(due, number))
     }
 
-    /// Skips the runs that were due meanwhile. Returns a cancelled timer.
+    /// Skips the runs that were due. Returns a cancelled timer.
     pub(super) fn put_back(&mut self, mut timer: Timer, now: Instant) -> Option<Timer> {
         if self.due.remove(&timer.number).is_none() || self.closed {
             return Some(timer);
@@ -120,7 +120,7 @@ impl Schedule {
         }
         let first_due = self.timers.keys().next().map(|&(due, _)| due);
         let waits_since = self.queue.front().map(|&(since, _)| since);
-        // The longest waiting goes first, so a timer that is always late does not starve tasks.
+        // The longest waiting goes first, so a late timer does not starve tasks.
         let is_timers_turn =
             first_due.is_some_and(|due| due <= now && waits_since.is_none_or(|since| due < since));
         if is_timers_turn && let Some((_, timer)) = self.timers.pop_first() {
@@ -154,7 +154,7 @@ impl Schedule {
         self.sleeping -= 1;
     }
 
-    /// True if no timer is set, or another thread sleeps for it.
+    /// No timer is set, or another thread sleeps for it.
     pub(super) fn may_leave(&self) -> bool {
         self.queue.is_empty() && (self.timers.is_empty() || self.sleeping > 0)
     }

@@ -1,4 +1,4 @@
-//! The maintenance pool's threads: each runs due work, waits, and ends after a long wait.
+//! The threads of the maintenance pool.
 
 use std::any::Any;
 use std::io;
@@ -60,7 +60,7 @@ impl MaintenanceState {
     fn start_thread(state: &Arc<Self>, schedule: &mut Schedule) -> io::Result<()> {
         let own = Arc::clone(state);
         let name = format!("{}-{}", state.config.name, schedule.next_thread());
-        // The thread is not joined, because a process may end while it runs.
+        // Not joined: a process may end while it runs.
         thread::Builder::new().name(name).spawn(move || own.work())?;
         schedule.thread_started();
         Ok(())
@@ -89,7 +89,7 @@ impl MaintenanceState {
                 }
                 Next::Wait(due) => {
                     let keep_alive = self.config.keep_alive;
-                    // One thread stays for work that is due later.
+                    // One thread stays for later work.
                     let wait = match due {
                         Some(due) if !schedule.may_leave() => due,
                         due => due.map_or(keep_alive, |due| due.min(keep_alive)),
@@ -136,7 +136,7 @@ impl MaintenanceState {
     }
 }
 
-/// `put_back` returns a cancelled timer. Returns whether user code panicked.
+/// `put_back` returns a cancelled timer. True if user code panicked.
 fn run(task: Task, put_back: impl FnOnce(Timer) -> Option<Timer>) -> bool {
     let panics = match task {
         Task::Once(call) => [caught(call), None],
@@ -148,7 +148,7 @@ fn run(task: Task, put_back: impl FnOnce(Timer) -> Option<Timer>) -> bool {
     };
     let panicked = panics.iter().any(Option::is_some);
     for payload in panics.into_iter().flatten() {
-        // The drop of a panic's payload, or a subscriber, may panic; the thread survives both.
+        // A payload's drop or a subscriber may panic too; the thread survives.
         quietly(|| {
             let message = panic_message(&*payload);
             tracing::error!(message, "a maintenance task panicked");

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use crate::gate::Pass;
 use crate::thread::{Work, as_work};
 
-/// Counts as inside until its future is dropped, so a shutdown from that destructor is refused.
+/// Inside until its future is dropped, so a shutdown from that destructor is refused.
 pub(super) struct Marked<F> {
     future: Option<Pin<Box<F>>>,
     /// Dropped after the future.

@@ -62,7 +62,7 @@ impl MixedState {
         self.gate.close();
         let running = std::mem::replace(&mut *lock(&self.runtime), Running::Ended);
         if let Running::Own(runtime) = running {
-            // The caller may be async code, which must not wait for threads.
+            // Without a wait, because the caller may be async code.
             runtime.shutdown_background();
         }
     }

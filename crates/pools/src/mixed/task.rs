@@ -23,19 +23,19 @@ impl<T> MixedTask<T> {
         Self { task }
     }
 
-    /// Blocks until the work has ended.
+    /// Blocks for the value.
     ///
     /// # Errors
     ///
-    /// Why there is no value. In a CPU task and in async code the work continues unobserved.
+    /// Why there is no value. In a CPU task and in async code the work continues.
     pub fn wait(self) -> Result<T, MixedError> {
         refuse_cpu(PoolKind::Mixed)?;
         refuse_async("MixedTask::wait")?;
         pollster::block_on(self)
     }
 
-    /// Ends the task at its next await, or a blocking call that has not started, with
-    /// [`MixedError::Cancelled`].
+    /// Ends the work with [`MixedError::Cancelled`]: a task at its next await, a blocking call only
+    /// before its start.
     pub fn abort(&self) {
         self.task.abort();
     }

@@ -1,6 +1,6 @@
 //! The bounded channel between a reader and a consumer: ready batches, room, and the end.
 //!
-//! Each method is one critical section and returns its caller's next action.
+//! Each method is one critical section, and returns its caller's next action.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -50,7 +50,7 @@ enum End<E> {
 
 pub(super) enum Admitted<B, E> {
     Read(Source<B, E>),
-    /// The source is parked, and the release that makes room starts a reader.
+    /// The release that makes room starts a reader.
     Park,
     Stop(Source<B, E>),
 }
@@ -58,9 +58,9 @@ pub(super) enum Admitted<B, E> {
 pub(super) enum Stop<E> {
     /// The consumer needs no more.
     Consumer,
-    /// The consumer gets this error, unless it has had everything.
+    /// Instead of the end, if it has not had everything.
     Refused(StreamError<E>),
-    /// The consumer gets the ready batches, then this error.
+    /// After the ready batches.
     Failed(StreamError<E>),
 }
 
@@ -130,7 +130,7 @@ impl<B, E> Channel<B, E> {
         Poll::Pending
     }
 
-    /// Makes the calls of `on_close` after the source was closed. `error` is the reason, if any.
+    /// Makes the `on_close` calls of a closed source. `error` is why it was closed.
     pub(super) fn finish(&self, mut error: Option<StreamError<E>>) {
         loop {
             let mut state = self.lock();
@@ -169,7 +169,7 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// Takes a batch. Its bytes count until they are [released](Self::release).
+    /// The batch counts until its [release](Self::release).
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Counted<B>, StreamError<E>>>> {
         let mut state = self.lock();
         if let Some(batch) = state.ready.pop_front() {
@@ -186,7 +186,7 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// Returns the parked source, for a new reader, if there is room again.
+    /// Returns the parked source, for a new reader, if there is room.
     #[must_use = "a source that is returned has to be read"]
     pub(super) fn release(&self, bytes: usize) -> Option<Source<B, E>> {
         let mut state = self.lock();
@@ -213,7 +213,7 @@ impl<B, E> Channel<B, E> {
             Stop::Refused(error) => {
                 ready = mem::take(&mut state.ready);
                 match state.end {
-                    // A consumer that has not had everything must not see the end.
+                    // Must not see the end before it has had everything.
                     End::NotYet => mem::replace(&mut state.end, End::Failed(error)),
                     End::Nothing if !ready.is_empty() => mem::replace(&mut state.end, End::Failed(error)),
                     End::Nothing | End::Failed(_) => End::Failed(error),
@@ -257,7 +257,7 @@ impl<B, E> Channel<B, E> {
     }
 
     fn has_room(&self, state: &State<B, E>, expected: usize) -> bool {
-        // `bytes` is above the bound if a batch was larger than expected.
+        // A batch may be larger than expected, so `bytes` may exceed the bound.
         state.bytes == 0 || state.bytes.saturating_add(expected) <= self.bytes_max
     }
 

@@ -6,13 +6,13 @@ use std::io;
 
 use crate::error::{CpuError, MixedError, WrongPool};
 
-/// Why a stream did not reach its end; the stream's last item.
+/// Why a stream did not reach its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamError<E> {
     /// The source failed.
     Source(E),
-    /// The source panicked, or a call of [`on_close`](super::BatchStream::on_close).
+    /// The source or an [`on_close`](super::BatchStream::on_close) call panicked.
     Panicked {
         /// The panic's message.
         message: String,
@@ -29,15 +29,15 @@ pub enum StreamError<E> {
     Unavailable(io::Error),
     /// A CPU task started the stream or asked for a batch.
     WrongPool(WrongPool),
-    /// Async code made a blocking call: it should await instead.
+    /// Async code made this blocking call instead of awaiting.
     InAsync {
-        /// The call.
+        /// Its name.
         call: &'static str,
     },
 }
 
 impl<E> StreamError<E> {
-    /// Returns the source's or slice's error, if it is one.
+    /// Returns the source's or slice's error.
     pub fn into_inner(self) -> Option<E> {
         match self {
             Self::Source(error) | Self::Slice(error) => Some(error),

@@ -12,29 +12,23 @@ use crate::error::MixedError;
 use crate::mixed::MixedPool;
 use crate::thread::on_a_thread_of_its_own;
 
-/// A blocking call.
+/// It may block.
 pub type Call = Box<dyn FnOnce() + Send>;
 
-/// An async task.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Runs readers.
 pub trait Host: fmt::Debug + Send + Sync {
-    /// Returns an error if the host accepts no work.
-    ///
-    /// # Errors
-    ///
-    /// The reason.
+    /// An error says why the host accepts no work.
     fn check(&self) -> Result<(), MixedError>;
 
-    /// Runs a blocking call, or drops it. The host may call `tell` at any time to end the wait for
-    /// the call.
+    /// Runs `call`, or drops it. `tell` ends the wait for a running call, at any time.
     fn call(&self, call: Call, tell: Call);
 
-    /// Runs a task, or drops it.
+    /// Runs `task`, or drops it.
     fn task(&self, task: Task);
 
-    /// Runs a call that blocks, even after the end of the pool if a thread can be had.
+    /// Runs a blocking call even after the pool's end, if a thread can be had.
     fn outside(&self, call: Call);
 }
 
@@ -44,7 +38,7 @@ impl Host for MixedPool {
     }
 
     fn call(&self, call: Call, tell: Call) {
-        // A refused call is dropped, and its drop closes the source.
+        // A refused call is dropped, which closes the source.
         drop(self.start_blocking(call, Some(tell)));
     }
 

@@ -1,5 +1,4 @@
-//! A stream's reader: it reads while there is room, parks the source when there is none, and closes
-//! it at the end.
+//! Reads while there is room, parks the source when there is none, and closes it at the end.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -103,7 +102,7 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
         self.close(end);
     }
 
-    /// An error says how the stream ends.
+    /// The error is the stream's end.
     fn admit(&mut self) -> Result<bool, Option<StreamError<E>>> {
         self.shared.host.check().map_err(|error| Some(error.into()))?;
         let Some(source) = &self.source else {
@@ -131,7 +130,7 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
 }
 
 impl<B: Send + 'static, E: Send + 'static> Drop for Reader<B, E> {
-    /// Runs when a pool drops the reader's call without running it.
+    /// Runs when a pool drops the reader's call instead of running it.
     fn drop(&mut self) {
         if let Some(source) = self.source.take() {
             let reader = Self::new(&self.shared, source);
@@ -144,7 +143,7 @@ async fn read_or_stop<B: Send + 'static, E: Send + 'static>(
     shared: &Shared<B, E>,
     source: &mut dyn Awaited<B, E>,
 ) -> Read<B, E> {
-    // A source that is always ready lets neighbouring tasks run.
+    // An always ready source must let other tasks run.
     consume_budget().await;
     let mut reading = catch(|| source.next()).map_err(Some)?;
     let last = poll_fn(|cx| {

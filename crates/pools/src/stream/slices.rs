@@ -1,7 +1,7 @@
 //! Batches cut into slices, which run on the CPU pool while the next batches are read.
 //!
-//! A batch is a CPU task, which cuts; its slices are parts of the task. The consumer awaits tasks
-//! in order, and a batch's bytes count until then.
+//! A batch is a CPU task, which cuts it; slices are parts of the task. The consumer awaits tasks in
+//! order, and a batch's bytes count until then.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -22,9 +22,9 @@ use crate::error::CpuError;
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     /// Cuts each batch and computes its slices on the CPU pool, while the next batches are read.
     ///
-    /// Slices run in parallel, in any order. The first error closes the stream and is returned:
-    /// slices that have not started never do, and none runs when this returns. Dropping the future
-    /// closes the stream and cancels.
+    /// Slices run in any order. The first error closes the stream and is returned: later slices
+    /// never start, and none runs when this returns. Dropping the future closes the stream and
+    /// cancels.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,8 +58,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     ///
     /// # Errors
     ///
-    /// The stream's own; [`StreamError::Slice`] if a slice failed; [`StreamError::Cpu`] if one
-    /// panicked or the CPU pool has ended.
+    /// The stream's; [`StreamError::Slice`] if a slice failed; [`StreamError::Cpu`] if one panicked
+    /// or the CPU pool has ended.
     pub async fn for_each_slice<S: Send + 'static>(
         self,
         cpu: &CpuPool,
@@ -85,8 +85,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         pollster::block_on(self.for_each_slice(cpu, cut, each))
     }
 
-    /// As [`for_each_slice`](Self::for_each_slice), with values, folded in the order of the slices.
-    /// `fold` runs where the future is polled, so it should be short.
+    /// As [`for_each_slice`](Self::for_each_slice), and folds the values in order. `fold` runs
+    /// where the future is polled, so it should be short.
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     }
 }
 
-/// `None` if slices were skipped after an error elsewhere.
+/// `None`: slices were skipped after an error elsewhere.
 type Sliced<T, E> = Result<Vec<T>, Option<StreamError<E>>>;
 
 struct Slicing<B: Send + 'static, E: Send + 'static, C, F, T> {
@@ -201,18 +201,18 @@ where
         let holds = Arc::clone(&held);
         let task = self.cpu.run(move |cx| {
             let sliced = work.compute(batch, cx);
-            // Slices may outlive the consumer's interest in the task.
+            // The consumer may drop the task before its slices end.
             drop(holds);
             sliced
         });
         self.running.push_back(Running { task, _held: held });
     }
 
-    /// Returns the error, or another batch's if this batch was skipped.
+    /// The error is another batch's if this one's slices were skipped.
     async fn wind_up(mut self, mut error: Option<StreamError<E>>) -> StreamError<E> {
         let mut end = self.end.take();
         let mut cx = Context::from_waker(Waker::noop());
-        // Skipped slices have seen a stop; the stream may say why.
+        // Skipped slices saw a stop, and the stream may say why.
         while error.is_none() && end.is_none() {
             match self.stream.poll_next_held(&mut cx) {
                 Poll::Ready(Some(Ok(_batch))) => {}
@@ -293,7 +293,7 @@ where
     }
 }
 
-/// Stops the stream when a slice panics, so that its neighbours skip.
+/// Lets the other slices skip after a panic.
 struct StopOnPanic<'a, B: Send + 'static, E: Send + 'static>(&'a Arc<Shared<B, E>>);
 
 impl<B: Send + 'static, E: Send + 'static> Drop for StopOnPanic<'_, B, E> {

@@ -2,22 +2,22 @@
 
 use std::fmt;
 
-/// The state and counters of a stream at one moment.
+/// State and counters of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSnapshot {
-    /// Bytes that count against the bound.
+    /// Bytes that count.
     pub bytes: usize,
-    /// Largest value of `bytes` so far.
+    /// Their peak.
     pub bytes_peak: usize,
-    /// The bound in bytes.
+    /// Their bound.
     pub read_ahead_bytes: usize,
-    /// Number of batches that were read and not taken.
+    /// Batches that were read and not taken.
     pub ready: usize,
-    /// Number of batches read so far.
+    /// Batches read so far.
     pub batches: u64,
     /// Bytes of the largest batch.
     pub largest: usize,
-    /// Whether the source is closed and the calls of `on_close` were made.
+    /// The source is closed, and the `on_close` calls were made.
     pub over: bool,
 }
 

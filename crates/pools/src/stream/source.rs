@@ -9,21 +9,21 @@ use std::pin::Pin;
 /// use pools::stream::{Weigh, Weighed};
 ///
 /// assert_eq!(vec![0_u8; 100].bytes(), 100);
-/// // For a foreign type, as the batches of most libraries are:
+/// // For foreign types, as most libraries' batches:
 /// let rows = Weighed { value: [1_u64, 2, 3], bytes: 24 };
 /// assert_eq!(rows.bytes(), 24);
 /// ```
 pub trait Weigh {
-    /// Returns the bytes; 0 counts as 1, so that the number of batches is bounded too.
+    /// Returns the bytes; 0 counts as 1, so that the number of batches is bounded.
     fn bytes(&self) -> usize;
 }
 
-/// A value and its weight, for foreign types.
+/// Gives a foreign type a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weighed<T> {
     /// The value.
     pub value: T,
-    /// Its weight in bytes.
+    /// Its weight, in bytes.
     pub bytes: usize,
 }
 
@@ -45,39 +45,39 @@ impl Weigh for String {
     }
 }
 
-/// A source that may block: a file, a database cursor. A closure that returns batches is one.
+/// A source that may block: a file, a cursor. A closure that returns batches is one.
 pub trait BatchSource: Send + 'static {
-    /// Type of a batch.
+    /// A batch.
     type Batch: Weigh + Send + 'static;
-    /// Type of an error.
+    /// An error.
     type Error: Send + 'static;
 
-    /// Reads the next batch; returns `None` at the end. After the end, an error or a panic it is
-    /// not called again. A close of the stream waits until this returns.
+    /// Reads the next batch; `None` at the end. After the end, an error or a panic it is not called
+    /// again. A close of the stream waits until this returns.
     ///
     /// # Errors
     ///
-    /// The error becomes the stream's last item.
+    /// It becomes the stream's last item.
     fn next(&mut self) -> Result<Option<Self::Batch>, Self::Error>;
 
-    /// Returns the expected bytes of the next batch, if known. Default: the largest batch so far.
+    /// Returns the next batch's bytes, if known. Default: the largest batch so far.
     fn expected_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// Closes the source; called once, after the last read and before the drop.
+    /// Closes the source, once, after the last read and before the drop.
     fn close(&mut self) {}
 }
 
-/// A source that is awaited: an object store, a socket. A closure that returns futures of batches
-/// is one. A close of the stream drops the future.
+/// An awaited source: an object store, a socket. A closure that returns futures of batches is one.
+/// A close of the stream drops the future.
 pub trait AsyncBatchSource: Send + 'static {
-    /// Type of a batch.
+    /// A batch.
     type Batch: Weigh + Send + 'static;
-    /// Type of an error.
+    /// An error.
     type Error: Send + 'static;
 
-    /// Reads the next batch: as [`BatchSource::next`].
+    /// As [`BatchSource::next`].
     fn next(&mut self) -> impl Future<Output = Result<Option<Self::Batch>, Self::Error>> + Send;
 
     /// As [`BatchSource::expected_bytes`].
@@ -85,7 +85,7 @@ pub trait AsyncBatchSource: Send + 'static {
         None
     }
 
-    /// As [`BatchSource::close`]. It must not block: it may run where futures are polled.
+    /// As [`BatchSource::close`]; it must not block, as it may run where futures are polled.
     fn close(&mut self) {}
 }
 

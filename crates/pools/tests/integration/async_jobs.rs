@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pipeline_exec::{Class, JobErrorKind, PipelineExecutor, on_worker_thread};
-use pools::{AsyncJob, JobOptions, Pools, TaskError};
+use pools::{AsyncJob, JobOptions, Pools, TaskError, TurnObserver};
 use tokio::runtime::{Builder, Handle};
 use tokio::task::yield_now;
 
@@ -119,7 +119,7 @@ fn a_job_with_one_long_poll_is_still_young() {
             yield_now().await;
         }
     });
-    // The polls of the heavy job between two polls of a job whose first took 10 ms.
+    // Polls of the heavy job between two polls of a job whose first took 10 ms.
     let in_between = || {
         let before = polls.load(Ordering::Relaxed);
         while polls.load(Ordering::Relaxed) < before + 40 {
@@ -134,7 +134,7 @@ fn a_job_with_one_long_poll_is_still_young() {
         });
         pollster::block_on(task).unwrap()
     };
-    // The operating system may give the worker's time to other processes.
+    // Other processes may take the worker's time.
     assert!((0..20).any(|_attempt| in_between() == 0));
     drop(works_on);
 }
@@ -291,7 +291,7 @@ fn a_future_that_never_waits_is_paused_by_its_budget() {
         }
     });
     pollster::block_on(steps).unwrap();
-    // A turn has at most the whole budget of 128 units.
+    // A turn has at most 128 units.
     assert!(job.used().turns >= 10_000 / 128, "{:?}", job.used());
 }
 
@@ -391,4 +391,46 @@ fn wakes_from_other_threads_are_never_lost() {
         }
     });
     pollster::block_on(task).unwrap();
+}
+
+#[derive(Default)]
+struct Polls(Mutex<Vec<(usize, Instant, Option<Instant>)>>);
+
+impl TurnObserver for Polls {
+    fn polls(&self, worker: usize, began: Instant) {
+        self.0.lock().unwrap().push((worker, began, None));
+    }
+
+    fn polled(&self, worker: usize, began: Instant, ended: Instant) {
+        self.0.lock().unwrap().push((worker, began, Some(ended)));
+    }
+}
+
+#[test]
+fn an_observer_is_told_of_the_beginning_and_the_end_of_each_poll() {
+    let pools = pools(1);
+    let polls = Arc::<Polls>::default();
+    let job = pools
+        .cpu()
+        .open(JobOptions::new().observer(Arc::<Polls>::clone(&polls)));
+    let mut left = 3;
+    let future = poll_fn(move |cx| {
+        left -= 1;
+        if left == 0 {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    });
+    pools.mixed().block_on(job.spawn(future)).unwrap().unwrap();
+    let told = polls.0.lock().unwrap();
+    assert_eq!(told.len(), 6);
+    for poll in told.chunks(2) {
+        let [(0, began, None), (0, same, Some(ended))] = poll else {
+            panic!("{poll:?}");
+        };
+        assert!(began == same && began <= ended);
+    }
+    assert!(told.is_sorted_by_key(|(_, began, _)| *began));
+    assert_eq!(told.len() as u64, 2 * job.used().turns);
 }

@@ -163,7 +163,7 @@ fn many_tasks_from_many_threads_all_give_their_values() {
 #[cfg(target_os = "linux")]
 #[test]
 fn workers_are_as_nice_as_they_are_told_and_nobody_else_is() {
-    // Niceness is the nineteenth field of `stat`; the first here is the third.
+    // Niceness is field 19 of `stat`; the split begins at field 3.
     let nice = || {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
         let behind_name = &stat[stat.rfind(')').unwrap() + 2..];

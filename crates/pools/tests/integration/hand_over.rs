@@ -37,7 +37,7 @@ fn a_future_that_is_dropped_at_any_moment_leaves_its_computation_whole_or_undone
             spin(n % 50);
             ends.fetch_add(1, Ordering::Relaxed);
         });
-        // The drop comes before the start, during the run, at the end, or after it.
+        // Before the start, during the run, at the end, or after it.
         spin(n * 7 % 3_000);
         drop(task);
     }

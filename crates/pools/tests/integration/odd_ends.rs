@@ -334,7 +334,7 @@ impl Drop for AtTheEnd {
     }
 }
 
-/// Makes every call that does not enter the runtime on this thread; returns their number.
+/// Makes all calls that do not enter the runtime on this thread; returns their number.
 fn use_all(pools: &Pools) -> u32 {
     let job = || Job::from_steps("two", vec![step(|_cx| Ok(())), step(|_cx| Ok(()))]);
     assert_eq!(pools.cpu().submit(job()).unwrap().wait().unwrap().slots, 2);
@@ -354,7 +354,7 @@ fn pools_work_for_a_thread_that_ends() {
     if is_child() {
         let (send, used) = mpsc::channel();
         LAST.with(|last| last.0.replace(Some((Pools::global().clone(), send))));
-        // Later thread-locals are dropped before the older one.
+        // Younger thread-locals are dropped first.
         assert_eq!(use_all(Pools::global()), 15);
         Pools::global().mixed().block_on(async {}).unwrap();
         assert!(used.try_recv().is_err());

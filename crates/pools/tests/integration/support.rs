@@ -41,7 +41,7 @@ impl Gate {
     }
 }
 
-/// Without spare threads: while the workers are held, no task runs.
+/// No spare threads: while the workers are held, no task runs.
 pub(crate) fn pools(cpu_threads: usize) -> Pools {
     Pools::builder()
         .cpu_threads(cpu_threads)

@@ -15,7 +15,7 @@ use pools::stream::{AsyncBatchSource, BatchSource, BatchStream, StreamError, Wei
 pub(crate) type Batch = Weighed<usize>;
 pub(crate) type Stream = BatchStream<Batch, ()>;
 
-/// Loom runs one thread at a time, so these need not be its own atomics.
+/// std's atomics will do, since loom runs one thread at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     closes: AtomicUsize,
@@ -52,7 +52,7 @@ impl Host for Threads {
 
     fn outside(&self, call: Call) {
         if std::thread::panicking() {
-            // The model has failed, and loom has no more threads: a dropped call would return here.
+            // After a failed model loom has no more threads, and a dropped call would return here.
             return std::mem::forget(call);
         }
         thread::spawn(call);
@@ -133,7 +133,7 @@ impl BatchSource for Stuck {
     }
 }
 
-/// Batches of one byte, with a bound of one batch.
+/// One byte a batch, and a bound of one batch.
 pub(crate) fn counts(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, false, 1)
 }
@@ -172,7 +172,7 @@ pub(crate) fn silent() -> (Stream, Arc<Seen>) {
     (told(stream, &seen), seen)
 }
 
-/// The source blocks until the door opens, on a pool that ends meanwhile.
+/// Blocks until the door opens, on a pool that ends meanwhile.
 pub(crate) fn stuck() -> (Stream, Arc<Seen>, Arc<Door>) {
     let (seen, door) = (Arc::<Seen>::default(), Arc::<Door>::default());
     let source = Stuck(door.clone(), seen.clone());

@@ -1,5 +1,5 @@
-//! Models of a reader, a consumer and a closer. Each checks that the source was closed once and
-//! that each `on_close` call was made once.
+//! Models of a reader, a consumer and a closer. Each checks that the source is closed once and that
+//! each `on_close` call is made once.
 
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ fn dropped_call_against_a_consumer_that_falls_asleep() {
     model("dropped_call_against_a_consumer_that_falls_asleep", None, || {
         let (mut stream, seen) = dropped_after(1, 2);
         let (taken, end) = take_all(&mut stream);
-        // The reader may have read everything before there was a call to drop.
+        // The reader may have read all before there was a call to drop.
         match end {
             Ok(()) => assert_eq!(taken, 2),
             Err(error) => assert!(taken >= 1 && matches!(error, StreamError::PoolsEnded)),

@@ -17,7 +17,7 @@ pub(super) struct Proxy(State);
 
 enum State {
     Away(AsyncTask<Output>),
-    /// The job could not run the future, so tokio polls it.
+    /// The job did not run it, so tokio does.
     Back(Spawned),
 }
 
@@ -38,7 +38,7 @@ impl Future for Proxy {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(output)) => return Poll::Ready(output),
                     Poll::Ready(Err(TaskError::NotRun(future))) => self.0 = State::Back(future.into_future()),
-                    // Without an output the contract leaves only a panic.
+                    // DataFusion's contract leaves only a panic.
                     Poll::Ready(Err(error)) => resume_unwind(Box::new(error.to_string())),
                 },
             }

@@ -11,7 +11,7 @@ thread_local! {
 }
 
 pub(crate) trait Watch: Send + Sync {
-    /// Must call `poll`, which polls a future, once.
+    /// Must call `poll` once.
     fn polled(&self, poll: &mut dyn FnMut());
 }
 

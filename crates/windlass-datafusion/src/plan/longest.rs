@@ -1,7 +1,7 @@
 //! Names the operator of a query's longest poll.
 //!
-//! Operators run inside one another, in one task, so their own timers are read before and after
-//! each poll. The poll belongs to the deepest operator whose timers grew by at least half of it.
+//! Operators run inside one another, in one task, so their timers are read before and after each
+//! poll. The poll belongs to the deepest operator whose timers grew by at least half of it.
 
 use std::any::Any;
 use std::fmt;
@@ -14,10 +14,10 @@ use pipeline_exec::lock;
 
 use crate::hook::watch::Watch;
 
-/// These count computation, without waiting.
+/// These exclude waiting.
 const TIMERS: [&str; 3] = ["elapsed_compute", "build_time", "join_time"];
 
-/// A timer may exceed the poll by this, since their clocks are read at different places.
+/// A timer may exceed the poll by this, since two clocks are read.
 const SLACK: f64 = 0.1;
 
 #[derive(Debug)]
@@ -64,8 +64,7 @@ impl Longest {
         lock(&self.known).longest.clone()
     }
 
-    /// An operator has timers once it has begun, so the plan is searched again at polls 1, 2, 4, 8,
-    /// …
+    /// Operators add timers as they begin, so the plan is searched again at polls 1, 2, 4, 8, …
     fn before(&self) -> (Arc<[Timer]>, Vec<usize>) {
         let (again, mut timers) = {
             let mut known = lock(&self.known);
@@ -117,7 +116,7 @@ impl Watch for Longest {
     }
 }
 
-/// `ran` has each timer's depth and growth.
+/// `ran`: each timer's depth and growth.
 fn which(took: Duration, ran: &[(usize, Duration)]) -> Option<usize> {
     let fits = |ran: Duration| ran >= took / 2 && ran <= took.mul_f64(1.0 + SLACK);
     let fitting = ran.iter().enumerate().filter(|(_, (_, ran))| fits(*ran));

@@ -14,8 +14,9 @@ pub(super) struct Measures {
     ended: Mutex<Used>,
 }
 
+/// What one job has used.
 #[derive(Clone, Debug, Default)]
-struct Used {
+pub(super) struct Used {
     tasks: usize,
     turns: u64,
     busy: Duration,
@@ -25,7 +26,7 @@ struct Used {
 }
 
 impl Used {
-    fn by(job: &AsyncJob, longest_poll: LongestPoll) -> Self {
+    pub(super) fn by(job: &AsyncJob, longest_poll: LongestPoll) -> Self {
         let used = job.used();
         let (_over, tasks) = job.progress();
         Self {
@@ -35,6 +36,17 @@ impl Used {
             waited: used.waited,
             longest_turn: used.longest_turn,
             longest_poll,
+        }
+    }
+
+    /// Without what was used before. The longest turn is that of the whole job.
+    pub(super) fn since(self, before: &Self) -> Self {
+        Self {
+            tasks: self.tasks.saturating_sub(before.tasks),
+            turns: self.turns.saturating_sub(before.turns),
+            busy: self.busy.saturating_sub(before.busy),
+            waited: self.waited.saturating_sub(before.waited),
+            ..self
         }
     }
 
@@ -56,11 +68,11 @@ impl Measures {
         *ended = ended.clone().and(Used::by(job, longest));
     }
 
-    /// Metrics of all ended jobs and a running one: `docs/datafusion.md` has their meanings.
-    pub(super) fn metrics(&self, running: Option<(&AsyncJob, LongestPoll)>) -> MetricsSet {
+    /// Of all ended jobs and a running one: `docs/datafusion.md` has the meanings.
+    pub(super) fn metrics(&self, running: Option<Used>) -> MetricsSet {
         let ended = lock(&self.ended).clone();
         let used = match running {
-            Some((job, longest)) => ended.and(Used::by(job, longest)),
+            Some(running) => ended.and(running),
             None => ended,
         };
         let mut metrics = MetricsSet::new();

@@ -15,10 +15,9 @@ use datafusion_execution::memory_pool::{
     FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
-/// The memory pool of one query, inside its session's.
-///
-/// Operators that can spill share equally what the others leave, as in DataFusion's
-/// `FairSpillPool`. Each byte is also reserved in the pool outside, which may refuse it.
+/// The memory pool of one query, inside its session's. Operators that can spill share equally what
+/// the others leave, as in DataFusion's `FairSpillPool`. The pool outside may refuse a byte as
+/// well.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -43,7 +42,7 @@ pub struct QueryMemory {
 }
 
 impl QueryMemory {
-    /// Makes a pool that limits a query to `limit` bytes within the pool `outside`.
+    /// Limits a query to `limit` bytes within the pool `outside`.
     #[must_use]
     pub fn new(limit: usize, outside: Arc<dyn MemoryPool>) -> Self {
         Self {

@@ -10,7 +10,7 @@ use pipeline_exec::Class;
 use pools::JobOptions;
 
 /// A session's settings for its queries, under the name `windlass`: in SQL `SET windlass.deadline =
-/// '5s'`, in a program as below. Each query takes those set when its execution begins.
+/// '5s'`. A query takes those of its execution's start.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,20 +33,20 @@ use pools::JobOptions;
 /// | `windlass.memory` | bytes, or with a unit: `64MiB`, `2GiB`, `500MB`; `none` | `none`: the session's memory pool decides |
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindlassOptions {
-    /// How urgent the session's queries are.
+    /// Urgency.
     pub class: Class,
-    /// Longest time of a query from the start of its execution; then it ends with
+    /// Time of a query's execution, after which it ends with
     /// [`QueryEnded::DeadlineExceeded`](crate::QueryEnded::DeadlineExceeded).
     pub deadline: Option<Duration>,
-    /// Largest number of workers that compute a query at once; `Some(0)` counts as one.
+    /// Most workers that compute a query at once; `Some(0)` counts as one.
     pub max_workers: Option<usize>,
-    /// Bytes that a query may hold, within the session's memory pool. At the limit, operators spill
-    /// or the query fails with DataFusion's `ResourcesExhausted`.
+    /// Bytes of a query, within the session's memory pool. At the limit, operators spill or the
+    /// query fails with DataFusion's `ResourcesExhausted`.
     pub memory: Option<usize>,
 }
 
 impl WindlassOptions {
-    /// The options of a job called `name` with these settings.
+    /// Returns the options of a job with these settings.
     pub fn job(&self, name: String) -> JobOptions {
         let mut job = JobOptions::new().name(name).class(self.class);
         if let Some(deadline) = self.deadline {
@@ -150,7 +150,7 @@ fn text_or_none(value: Option<impl fmt::Display>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }
 
-/// `Some(None)` for the word `none`, and `None` for an invalid value.
+/// `Some(None)` for `none`, and `None` for an invalid value.
 fn or_none<T>(value: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if value.eq_ignore_ascii_case("none") {
         return Some(None);
@@ -187,7 +187,7 @@ fn bytes(text: &str) -> Option<usize> {
         _ => return None,
     };
     let bytes = number * factor as f64;
-    // A float is exact up to 2^53 bytes.
+    // Exact up to 2^53 bytes.
     (bytes >= 1.0 && bytes <= usize::MAX as f64).then_some(bytes as usize)
 }
 

@@ -14,7 +14,7 @@ use datafusion_session::{QueryPlanner, Session};
 use super::root::WindlassExec;
 use crate::windlass::Windlass;
 
-/// Plans as another planner does, and makes each execution of a plan a job.
+/// Plans as another planner does, and makes a plan's executions jobs.
 #[derive(Debug)]
 pub struct WindlassPlanner {
     planner: Arc<dyn QueryPlanner + Send + Sync>,
@@ -22,7 +22,7 @@ pub struct WindlassPlanner {
 }
 
 impl WindlassPlanner {
-    /// Wraps `planner`. A planner that distributes plans to other machines goes inside this one.
+    /// Wraps `planner`, which may distribute plans to other machines.
     pub fn new(planner: Arc<dyn QueryPlanner + Send + Sync>, windlass: &Windlass) -> Self {
         Self {
             planner,
@@ -48,7 +48,7 @@ fn wrap(plan: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Result<Arc<dyn Exe
     if is_wrapped || plan.is::<ExplainExec>() {
         return Ok(plan);
     }
-    // It shows the metrics of the plan below it, so the node goes below it.
+    // It shows the metrics of the plan below, so the node goes below it.
     if plan.is::<AnalyzeExec>() {
         let below = plan.children().into_iter().cloned();
         let below = below.map(|child| wrap(child, windlass)).collect::<Result<_>>()?;

@@ -80,7 +80,7 @@ impl Query {
         watch::inside(&self.watch(), execute)
     }
 
-    /// The drop of the last stream then cancels the job.
+    /// The last stream's drop then cancels the job.
     pub(super) fn drop_early(&self) {
         // Ordering: Relaxed. See `drop`.
         self.was_dropped.store(true, Ordering::Relaxed);

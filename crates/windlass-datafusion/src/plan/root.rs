@@ -19,16 +19,15 @@ use datafusion_physical_plan::{
 use pipeline_exec::lock;
 use pools::AsyncJob;
 
-use super::measures::Measures;
+use super::longest::LongestPoll;
+use super::measures::{Measures, Used};
 use super::query::Query;
 use super::stream;
 use crate::windlass::Windlass;
 
-/// Passes on its input's rows, computed by a job.
-///
-/// Each execution opens a job with the session's [`WindlassOptions`](crate::WindlassOptions); a
-/// plan executed inside a job stays in that job. The node is transparent: `is` and `downcast_ref`
-/// see its input.
+/// Passes on its input's rows. Each execution is a job with the session's
+/// [`WindlassOptions`](crate::WindlassOptions); inside a job the plan stays in that job. The node is
+/// transparent: `is` and `downcast_ref` see its input.
 #[derive(Debug)]
 pub struct WindlassExec {
     input: Arc<dyn ExecutionPlan>,
@@ -42,14 +41,16 @@ pub struct WindlassExec {
 struct Last {
     query: Weak<Query>,
     begun: BTreeSet<usize>,
+    /// What the job around the plan had used when it began.
+    before: Option<Used>,
 }
 
 impl WindlassExec {
-    /// Makes a node above `input`.
+    /// Puts a node above `input`.
     #[must_use]
     pub fn new(input: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Self {
         let properties = PlanProperties::clone(input.properties())
-            // The job reads ahead of the consumer, which yields between rows.
+            // The job reads ahead, and the consumer yields between rows.
             .with_evaluation_type(EvaluationType::Eager)
             .with_scheduling_type(SchedulingType::Cooperative);
         Self {
@@ -61,13 +62,13 @@ impl WindlassExec {
         }
     }
 
-    /// Returns the plan below the node.
+    /// Returns the plan below.
     #[must_use]
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
-    /// The last query, if it has the same context and has not begun this partition, or a new one.
+    /// The last one, if it has this context and has not begun this partition; else a new one.
     fn query(&self, partition: usize, context: Arc<TaskContext>) -> Arc<Query> {
         let mut last = self.last();
         if let Some(query) = last.query.upgrade()
@@ -85,8 +86,22 @@ impl WindlassExec {
         *last = Last {
             query: Arc::downgrade(&query),
             begun: BTreeSet::from([partition]),
+            before: None,
         };
         query
+    }
+
+    /// The plan is a part of a job around it, which has used something already.
+    fn begin_inside(&self, partition: usize, job: &AsyncJob) {
+        let mut last = self.last();
+        let is_new = !last.begun.insert(partition);
+        if is_new || last.before.is_none() {
+            *last = Last {
+                query: Weak::new(),
+                begun: BTreeSet::from([partition]),
+                before: Some(Used::by(job, LongestPoll::default())),
+            };
+        }
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -153,7 +168,8 @@ impl ExecutionPlan for WindlassExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        if AsyncJob::current().is_some() {
+        if let Some(job) = AsyncJob::current() {
+            self.begin_inside(partition, &job);
             return self.input.execute(partition, context);
         }
         let query = self.query(partition, context);
@@ -162,10 +178,17 @@ impl ExecutionPlan for WindlassExec {
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        let running = self.last().query.upgrade();
-        let running = running.as_deref();
-        let running = running.map(|query| (query.job(), query.longest()));
-        Some(self.measures.metrics(running))
+        let (running, before) = {
+            let last = self.last();
+            (last.query.upgrade(), last.before.clone())
+        };
+        let used = match (running, before, AsyncJob::current()) {
+            (Some(query), ..) => Some(Used::by(query.job(), query.longest())),
+            // EXPLAIN ANALYZE asks from inside the job around the plan.
+            (None, Some(before), Some(job)) => Some(Used::by(&job, LongestPoll::default()).since(&before)),
+            (None, ..) => None,
+        };
+        Some(self.measures.metrics(used))
     }
 
     fn statistics_from_inputs(

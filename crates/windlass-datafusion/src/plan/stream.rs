@@ -4,8 +4,8 @@
 //!   task of the job: polls the plan ──► batches, at most AHEAD ──► consumer, on any runtime
 //! ```
 //!
-//! The task begins when the first row is requested, and rests while its batches are not taken.
-//! Dropping the stream cancels the task; dropping a query's last stream cancels its job.
+//! The task begins when the first row is requested, and rests while batches are not taken. Dropping
+//! the stream cancels the task; dropping a query's last stream cancels its job.
 
 use std::error::Error;
 use std::fmt;
@@ -25,18 +25,18 @@ use pools::{AsyncTask, TaskError};
 
 use super::query::Query;
 
-/// Batches that wait for the consumer before the task rests, besides the sender's own one.
+/// Besides the sender's own batch.
 const AHEAD: usize = 1;
 
-/// Why a query stopped before its last row: the source of DataFusion's `External` error.
+/// Why a query stopped early: the source of DataFusion's `External` error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueryEnded {
-    /// Its job was cancelled.
+    /// The job was cancelled.
     Cancelled,
     /// Its deadline passed: [`WindlassOptions::deadline`](crate::WindlassOptions::deadline).
     DeadlineExceeded,
-    /// A shutdown of the pools ended it.
+    /// The pools were shut down.
     Closed,
 }
 
@@ -66,7 +66,7 @@ struct FromJob {
 
 enum State {
     Fresh(SendableRecordBatchStream, Arc<Query>),
-    /// Fields are dropped in this order: the rows go while the query exists.
+    /// Dropped in this order: the rows before the query.
     Running {
         making: Making,
         made: Receiver<Result<RecordBatch>>,
@@ -77,14 +77,14 @@ enum State {
 
 enum Making {
     Task(AsyncTask<()>),
-    /// The job cannot run it, so it is polled here, as in plain DataFusion.
+    /// The job cannot run it, so the consumer polls it.
     Here(Pin<Box<dyn Future<Output = ()> + Send>>),
-    /// Its last rows may still be on their way.
+    /// The last rows may still be on their way.
     Done(Option<QueryEnded>),
 }
 
 impl Making {
-    /// Ready if it has ended or just moved: then there may be new rows.
+    /// Ready if it has ended or moved: there may be new rows.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Task(task) => match Pin::new(task).poll(cx) {

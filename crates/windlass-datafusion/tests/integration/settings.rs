@@ -7,6 +7,7 @@ use arrow::datatypes::DataType;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{ColumnarValue, Volatility};
 use datafusion::prelude::{SessionConfig, create_udf};
+use pools::JobOptions;
 use windlass_datafusion::{Class, QueryEnded, WindlassOptions};
 
 use crate::engine::{Engine, Ours, Plain, block_on_many_threads};
@@ -116,6 +117,20 @@ fn explain_analyze_has_the_node_where_the_jobs_work_begins() {
         }
     });
     eventually("no job is open", || ours.windlass.snapshot().jobs.is_empty());
+}
+
+#[test]
+fn explain_analyze_inside_a_job_tells_what_the_plan_has_used_of_it() {
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        let session = ours.session(4);
+        Numbers::new(4, 2).register_in(&session);
+        let sql = "explain analyze select count(*) from numbers";
+        let inside = async move { Rows::of(&session, sql, sql).await.text().join(" ") };
+        let text = ours.windlass.spawn(JobOptions::new(), inside).await.unwrap();
+        assert!(text.contains("WindlassExec, metrics=[tasks="), "{text}");
+        assert!(!text.contains("[tasks=0,"), "{text}");
+    });
 }
 
 #[test]

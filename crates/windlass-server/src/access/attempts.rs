@@ -1,17 +1,13 @@
 //! Wrong passwords, counted by the address that they come from.
 //!
-//! Each address has a bucket of ten tokens, and gets one back every six seconds. A wrong password
-//! takes one; who has none left is not even checked, so that the right password among a million
-//! guesses is not found. A right password takes none, and gives back none of those that were lost.
+//! Each address has a bucket of ten tokens, and gets one back every six seconds: 600 an hour. A
+//! wrong password takes one. Without tokens nothing is checked, so a million guesses do not find
+//! the right password. A right password takes none and gives none back.
 //!
-//! ```text
-//! failures   10 at once │ then 1 every 6 s, 600 an hour
-//! address    IPv4: itself (also inside of IPv6) │ IPv6: its /64, what one customer is given
-//! ```
+//! IPv6 addresses count by their /64, which is one customer's; IPv4 inside of IPv6 counts as IPv4.
 //!
-//! A bucket is one instant: when it will be full again. Full buckets need no memory. Beyond a
-//! number of others, the one that is full the soonest is forgotten, so memory is bounded and the
-//! worst addresses are remembered.
+//! A bucket is the instant when it will be full again. Full buckets need no memory. Beyond
+//! `REMEMBERED` addresses the one that is full the soonest is forgotten.
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
@@ -22,27 +18,23 @@ use std::time::{Duration, Instant};
 
 use pipeline_exec::lock;
 
-/// Failures that an address may have at once.
 const TOKENS: u32 = 10;
 
-/// The time after which one more failure is allowed.
 const REFILL: Duration = Duration::from_secs(6);
 
-/// Addresses that are remembered at the most.
 const REMEMBERED: usize = 10_000;
 
-/// Failed logins by address. `now` is an argument, so that tests have a time of their own.
+/// Failed logins by address. `now` is an argument, so that tests have their own time.
 #[derive(Debug)]
 pub struct Attempts {
     remembered: usize,
     buckets: Mutex<Buckets>,
 }
 
-/// Buckets that are not full.
 #[derive(Debug, Default)]
 struct Buckets {
     full_at: HashMap<Network, Instant>,
-    /// The same, those first that are full the soonest.
+    /// The same, the soonest first.
     soonest: BTreeSet<(Instant, Network)>,
 }
 
@@ -53,12 +45,12 @@ enum Network {
     V6(u64),
 }
 
-/// An attempt that came to nothing.
+/// Why an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused<E> {
     /// The address has failed too often. Nothing was checked.
     TooMany(TooMany),
-    /// The check failed, which was counted.
+    /// The check failed, which takes a token.
     Failed(E),
 }
 
@@ -70,7 +62,7 @@ pub struct TooMany {
 }
 
 impl Attempts {
-    /// Begins with every address's bucket full.
+    /// Begins with full buckets.
     #[must_use]
     pub fn new() -> Self {
         Self::remembering(REMEMBERED)
@@ -83,8 +75,7 @@ impl Attempts {
         }
     }
 
-    /// Looks whether an attempt from `address` would be checked: for the beginning of a login. It
-    /// takes nothing.
+    /// Looks, before a login, whether an attempt would be checked. Takes no token.
     ///
     /// # Errors
     ///
@@ -93,9 +84,8 @@ impl Attempts {
         lock(&self.buckets).look(Network::of(address), now)
     }
 
-    /// Runs a check of a password, and counts it if it fails. Checks run one at a time: an address
-    /// with one token left cannot have two guesses checked at once. So `check` is to be short, as
-    /// [`Exchange::last`](super::scram::Exchange::last) is.
+    /// Runs a check of a password, and counts it if it fails. Checks run one at a time, so one
+    /// token allows one guess. `check` must be short.
     ///
     /// # Errors
     ///
@@ -303,7 +293,7 @@ mod tests {
         }
         assert_eq!(lock(&attempts.buckets).full_at.len(), 100);
         assert_eq!(fail(&attempts, ADDRESS, start), Err(too_many(6.0)));
-        // All others are full again, and one failure forgets them all.
+        // One failure forgets the full buckets.
         assert_eq!(
             fail(&attempts, "10.1.0.0", start + REFILL),
             Err(Refused::Failed(()))
@@ -333,7 +323,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens when: in a time t no more than 10 + t / 6 s guesses are checked.
+        /// In a time t no more than 10 + t / 6 s guesses are checked.
         #[test]
         fn guesses_are_bounded_by_time(steps in prop::collection::vec((0_u64..10_000, 0_u8..4), 1..200)) {
             let (attempts, start) = (Attempts::remembering(3), Instant::now());

@@ -1,10 +1,8 @@
 //! `tls-server-end-point` (RFC 5929): the hash of the server's certificate, for SCRAM's binding.
 //!
-//! The hash is that of the certificate's signature, and SHA-256 where that is MD5 or SHA-1. For a
-//! signature without a hash of its own, such as Ed25519's, the RFC defines none: channel binding is
-//! not offered then, and clients log in without it.
-//!
-//! Of a certificate only its outline is read:
+//! The hash is that of the certificate's signature, or SHA-256 in place of MD5 and SHA-1. A
+//! signature without a hash of its own, such as Ed25519's, has no end point: clients then log in
+//! without channel binding. Only a certificate's outline is read:
 //!
 //! ```text
 //! Certificate  ::=  SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE, signature }
@@ -15,15 +13,14 @@ use rustls_pki_types::alg_id;
 
 const SEQUENCE: u8 = 0x30;
 
-/// Object identifiers of signatures with hashes that are too weak to bind to: RSA with MD5, RSA
-/// with SHA-1, ECDSA with SHA-1.
+/// RSA with MD5, RSA with SHA-1, ECDSA with SHA-1: the RFC replaces their hashes.
 const WEAK: [&[u8]; 3] = [
     &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x04],
     &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05],
     &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01],
 ];
 
-/// Returns the hash of a certificate in DER, if its signature defines one.
+/// Takes DER. `None` if the signature defines no hash.
 pub(super) fn hash(certificate: &[u8]) -> Option<Vec<u8>> {
     let (outline, _) = sequence(certificate)?;
     let (_, rest) = sequence(outline)?;
@@ -72,7 +69,7 @@ fn algorithm_hash(identifier: &[u8]) -> Option<&'static digest::Algorithm> {
     named.map(|(hash, _)| hash).or_else(weak)
 }
 
-/// The content of the sequence that DER begins with, and what follows it.
+/// The first sequence's content, and the bytes after it.
 fn sequence(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (header, rest) = der.split_at_checked(2)?;
     if header[0] != SEQUENCE {
@@ -80,7 +77,7 @@ fn sequence(der: &[u8]) -> Option<(&[u8], &[u8])> {
     }
     let (length, rest) = match usize::from(header[1]) {
         short @ 0..0x80 => (short, rest),
-        // As many bytes of length as the low bits say.
+        // The low bits count the bytes of the length.
         long => {
             let (bytes, rest) = rest.split_at_checked(long - 0x80)?;
             let length = bytes.iter().try_fold(0_usize, |length, byte| {

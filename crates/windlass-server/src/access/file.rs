@@ -1,7 +1,7 @@
 //! Files that an operator names: read whole, with a bound, and watched by their stamps.
 //!
 //! A file with secrets is refused if others can read or write it, as PostgreSQL and ssh do. The
-//! error says the command that mends it.
+//! error has the command that mends it.
 
 use std::fs::{self, File, Metadata};
 use std::io::Read;
@@ -10,30 +10,27 @@ use std::time::SystemTime;
 
 use anyhow::{Context, bail, ensure};
 
-/// Most bytes of a file that is read.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readers {
     Anybody,
-    /// Its owner, and a group if `root` owns it: so keys of certificates are installed.
+    /// Its owner; also a group if `root` owns it, as keys of certificates are installed.
     OwnerOrGroupOfRoot,
     Owner,
 }
 
-/// Reads a file.
+/// Each error begins with the path.
 ///
 /// # Errors
 ///
 /// If it is no regular file, cannot be read, is too large, or others than `readers` can read it.
-/// Each error begins with the path.
 pub(crate) fn read(path: &Path, readers: Readers) -> anyhow::Result<Vec<u8>> {
     read_within(path, readers, BYTES_MAX).with_context(|| path.display().to_string())
 }
 
 fn read_within(path: &Path, readers: Readers, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
-    // Before it is opened: opening a pipe waits for a writer.
+    // Before it is opened, because opening a pipe waits for a writer.
     ensure!(fs::metadata(path)?.is_file(), "not a file");
     let file = File::open(path)?;
     check_mode(path, &file.metadata()?, readers)?;
@@ -68,7 +65,6 @@ fn check_mode(_: &Path, _: &Metadata, _: Readers) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A path as a shell's word.
 #[cfg(unix)]
 fn quoted(path: &Path) -> String {
     let path = path.display().to_string();
@@ -80,19 +76,18 @@ fn quoted(path: &Path) -> String {
     }
 }
 
-/// What of a file changes when its content does. Two equal stamps are of the same content, except
-/// for a file that was written in place, to the same length, twice within a tick of its clock.
+/// Equal stamps mean equal content, except for a file that was written in place, to the same
+/// length, twice within a tick of its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     modified: Option<SystemTime>,
     bytes: u64,
-    /// The file's device and number, and when its content, owner or mode changed.
+    /// Device, inode, seconds and nanoseconds of the last change.
     #[cfg(unix)]
     node: (u64, u64, i64, i64),
 }
 
 impl Stamp {
-    /// Returns the stamp of the file that `path` leads to, if there is one.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         Some(Self {

@@ -1,9 +1,9 @@
 //! `windlass-server passwd`: sets a user's password in a file of users, or removes a user.
 //!
-//! The file is replaced as a whole: a new file in the same folder, flushed, renamed over the old
-//! one. So a server that reads it sees the old users or the new ones, and a crash leaves one of the
-//! two. Comments and other users' lines stay as they are. Only the owner can read the new file, and
-//! the owner is the old file's: root may edit the file of a server that runs as another user.
+//! A new file in the same folder is flushed and renamed over the old one, so a server sees old
+//! users or new ones, also after a crash. Comments and other users' lines stay. The new file is
+//! readable by the old one's owner alone: root may edit the file of a server that runs as another
+//! user.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -16,12 +16,11 @@ use super::file::{self, Readers};
 use super::users::{Users, check_name, name_in};
 use super::verifier::Verifier;
 
-/// Most bytes of a password.
 const PASSWORD_BYTES_MAX: usize = 1024;
 
 /// Where a password comes from.
 pub enum Source<'a> {
-    /// A person who types it, twice: a function that shows a prompt and returns a line.
+    /// A person types it, twice: the function shows a prompt and returns a line.
     Asked(&'a mut dyn FnMut(&str) -> io::Result<Vec<u8>>),
     /// The first line of a stream.
     FirstLine(&'a mut dyn BufRead),
@@ -36,20 +35,19 @@ impl fmt::Debug for Source<'_> {
     }
 }
 
-/// What became of a user.
+/// What `passwd` did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edited {
-    /// There is a new user.
+    /// The user is new.
     Added,
-    /// A user has a new password.
+    /// The user has a new password.
     Changed,
-    /// There is one user less.
+    /// The user is gone.
     Removed,
 }
 
-/// Runs the command: with `remove`, removes the user `name` from the file at `path`; else sets the
-/// user's password, which is read from the terminal, or from the first line of standard input if
-/// that is no terminal. Says on standard error what it did.
+/// Runs the command, and says on standard error what it did. With `remove`, removes user `name`;
+/// else sets the password, which is typed on the terminal or is standard input's first line.
 ///
 /// # Errors
 ///
@@ -71,15 +69,15 @@ pub fn run_passwd(path: &Path, name: &str, remove: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sets the password of user `name` in the file at `path`. Without a file, makes one.
+/// Sets the password of user `name` in the file at `path`, which is made if missing.
 ///
 /// # Errors
 ///
-/// If the name or the password is none, if the file cannot be read, has a bad line of another user
+/// If the name or the password is unfit, if the file cannot be read, has a bad line of another user
 /// or is readable by others, or if it cannot be replaced.
 pub fn passwd(path: &Path, name: &str, source: Source<'_>) -> anyhow::Result<Edited> {
     check_name(name)?;
-    // Before a password is asked for: is there a file to put it in?
+    // Without a usable file no password is asked for.
     read(path)?;
     let verifier = Verifier::of_password(&read_password(source)?)?;
     edit(path, |text| {
@@ -134,7 +132,7 @@ fn read_password(source: Source<'_>) -> anyhow::Result<Vec<u8>> {
         }
         Source::FirstLine(input) => {
             let mut line = Vec::new();
-            // A line's end more than a password may have, so that a longer one is seen.
+            // With room for CR and LF, so that a longer password is seen.
             input
                 .take(PASSWORD_BYTES_MAX as u64 + 2)
                 .read_until(b'\n', &mut line)
@@ -173,7 +171,7 @@ fn ask(_: &str) -> io::Result<Vec<u8>> {
     Err(io::Error::new(ErrorKind::Unsupported, what))
 }
 
-/// The file's content, or `None` without a file.
+/// `None` if the file is missing.
 fn read(path: &Path) -> anyhow::Result<Option<String>> {
     let bytes = match file::read(path, Readers::Owner) {
         Ok(bytes) => bytes,
@@ -190,12 +188,11 @@ fn is_missing(error: &anyhow::Error) -> bool {
     cause.is_some_and(|cause| cause.kind() == ErrorKind::NotFound)
 }
 
-/// Replaces a file's text by what `change` makes of it.
 fn edit(
     path: &Path,
     change: impl FnOnce(&str) -> anyhow::Result<(String, Edited)>,
 ) -> anyhow::Result<Edited> {
-    // A link is followed, so that it stays one.
+    // The link's target is replaced, so the link stays.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
@@ -205,16 +202,15 @@ fn edit(
     let old = read(&target)?;
     let name = || target.display().to_string();
     let (new, edited) = change(old.as_deref().unwrap_or_default()).with_context(name)?;
-    // A server would refuse to read it.
+    // The server refuses a bad file.
     Users::parse(new.as_bytes(), &target)?;
     replace(&target, &folder, new.as_bytes()).with_context(name)?;
     Ok(edited)
 }
 
-/// The turn of one command among those that edit files of a folder. Without, the later of two at
-/// once would undo the earlier.
+/// Serialises commands that edit files of one folder, so that none undoes another.
 struct Turn {
-    /// Holds the lock. Some file systems have none for folders, and those do without.
+    /// Some file systems cannot lock folders; commands there run unlocked.
     #[cfg(unix)]
     _folder: File,
 }
@@ -234,7 +230,7 @@ impl Turn {
 }
 
 fn replace(path: &Path, folder: &Path, content: &[u8]) -> anyhow::Result<()> {
-    // Its mode is 0600 from the start.
+    // tempfile's mode is 0600.
     let mut new = tempfile::Builder::new()
         .prefix(".windlass-passwd-")
         .tempfile_in(folder)?;
@@ -242,7 +238,7 @@ fn replace(path: &Path, folder: &Path, content: &[u8]) -> anyhow::Result<()> {
     keep_owner(path, new.as_file())?;
     new.as_file().sync_all()?;
     new.persist(path)?;
-    // The rename itself.
+    // Makes the rename durable.
     #[cfg(unix)]
     File::open(folder)?.sync_all()?;
     Ok(())

@@ -1,5 +1,5 @@
-//! A value that was read from files, and is read again when one of them changed: at each look,
-//! since there is no timer and no watcher. If the new content is bad, the last good value stays.
+//! A value read from files. Each look reads them again if one changed, without a timer or a
+//! watcher. While the new content is bad, the last good value stays.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,27 +9,40 @@ use pipeline_exec::lock;
 
 use super::file::Stamp;
 
-/// What is in the files now, as far as it is good.
+/// The last good value, and what the look found.
 #[derive(Debug)]
 pub struct Current<T> {
     /// The last good value.
     pub value: Arc<T>,
-    /// What this look found, for the log.
+    /// For the log.
     pub change: Change,
+}
+
+impl<T> Current<T> {
+    /// The value; a change of the files goes into the log as one of `what`.
+    pub(crate) fn logged(self, what: &str) -> Arc<T> {
+        match self.change {
+            Change::None => {}
+            Change::ReadAgain => tracing::info!("{what} were read again"),
+            Change::Refused(error) => {
+                tracing::error!("{what} are as before, the new ones cannot be used: {error:#}")
+            }
+        }
+        self.value
+    }
 }
 
 /// What a look at files found.
 #[derive(Debug)]
 pub enum Change {
-    /// The files are as they were at the last look.
+    /// No file changed since the last look.
     None,
-    /// They changed, and `value` is new.
+    /// `value` is new.
     ReadAgain,
-    /// They changed, but cannot be used, so `value` is as before. Told once for each change.
+    /// The new content is bad, so `value` stays. Returned once for each change.
     Refused(anyhow::Error),
 }
 
-/// A value and the files that it is read from.
 pub(crate) struct Reread<T, const FILES: usize> {
     paths: [PathBuf; FILES],
     read: fn(&[PathBuf; FILES]) -> anyhow::Result<T>,
@@ -38,24 +51,22 @@ pub(crate) struct Reread<T, const FILES: usize> {
 
 struct State<T, const FILES: usize> {
     value: Arc<T>,
-    /// The files' stamps before they were last read, with success or without.
+    /// Of the last attempt to read, good or bad.
     seen: [Option<Stamp>; FILES],
 }
 
 impl<T, const FILES: usize> Reread<T, FILES> {
-    /// Reads the files for the first time.
     pub(crate) fn open(
         paths: [PathBuf; FILES],
         read: fn(&[PathBuf; FILES]) -> anyhow::Result<T>,
     ) -> anyhow::Result<Self> {
-        // Before reading: what is written meanwhile has another stamp at the next look.
+        // A write during the read is then seen at the next look.
         let seen = stamps(&paths);
         let value = Arc::new(read(&paths)?);
         let state = Mutex::new(State { value, seen });
         Ok(Self { paths, read, state })
     }
 
-    /// Looks at the files, and reads them again if one changed since the last look.
     pub(crate) fn current(&self) -> Current<T> {
         let mut state = lock(&self.state);
         let found = stamps(&self.paths);
@@ -105,7 +116,7 @@ mod tests {
         text.parse().with_context(|| format!("{text}: not a number"))
     }
 
-    /// A file that replaces `path` by renaming, so that it is another one whatever the clock says.
+    /// Renames: the file has another stamp whatever the clock says.
     fn replace(path: &Path, text: &str) {
         let new = path.with_extension("new");
         fs::write(&new, text).unwrap();

@@ -9,17 +9,15 @@
 //!                                          ◄──   v=<the server's own proof>
 //! ```
 //!
-//! - The user is the one that the connection named when it started; the name in the first message
-//!   counts for nothing, as in PostgreSQL.
-//! - **A stranger learns nothing about names.** An unknown user gets a salt that follows from the
-//!   name and a secret of the process, and fails as a wrong password does, after the same
-//!   arithmetic.
-//! - **No party sits in between.** Over TLS both mechanisms are offered. PLUS binds the proof to
-//!   the certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could
-//!   bind, but did not see PLUS offered, says so by `y`, and is refused: a party in between took
-//!   the offer out.
+//! - The user is the one that the startup message names. The first message's name is not read, as
+//!   in PostgreSQL.
+//! - **A stranger learns nothing about names.** An unknown user gets a salt derived from the name and
+//!   a secret of the process, and fails like a wrong password, after the same arithmetic.
+//! - **No party sits in between.** Over TLS both mechanisms are offered. PLUS binds the proof to the
+//!   certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could bind but
+//!   was not offered PLUS says `y`, and is refused: a party in between removed the offer.
 //!
-//! Comparisons of secrets take the same time whatever they find.
+//! Secrets are compared in constant time.
 
 use std::fmt;
 use std::mem;
@@ -39,26 +37,25 @@ pub const SCRAM_SHA_256: &str = "SCRAM-SHA-256";
 /// The mechanism that binds the proof to the server's certificate.
 pub const SCRAM_SHA_256_PLUS: &str = "SCRAM-SHA-256-PLUS";
 
-/// Most bytes of a client's message; a driver's longest has some 250.
+/// A driver's longest has some 250.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// Random bytes of the server's nonce, as in PostgreSQL.
+/// As in PostgreSQL.
 const NONCE_BYTES: usize = 18;
 
-/// The binding's type in a first message, with `p=`.
 const END_POINT: &str = "p=tls-server-end-point";
 
-/// Why a login failed. It says nothing about whether the user exists.
+/// Why a login failed. Does not tell whether the user exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
-    /// The proof is not the password's, or there is no such user.
+    /// The proof is not the password's, or the user is unknown.
     WrongPassword,
-    /// The proof is bound to another certificate: a party may sit in between.
+    /// The proof is bound to another certificate.
     WrongBinding,
-    /// The client could bind and was told that the server cannot: a party in between changed the
+    /// The client could bind, and thinks that the server cannot: a party in between changed the
     /// offer.
     Downgrade,
-    /// A message that breaks the protocol; what is wrong with it.
+    /// A message breaks the protocol; what is wrong with it.
     Malformed(&'static str),
     /// The system gives no random bytes.
     NoRandomness,
@@ -94,12 +91,12 @@ impl fmt::Display for Denied {
 
 impl std::error::Error for Denied {}
 
-/// One login. After an error every further message is refused.
+/// One login. After an error it refuses every message.
 pub struct Exchange {
     verifier: Verifier,
-    /// Whether the user exists; if not, `verifier` is made up.
+    /// If not, `verifier` is made up.
     known: bool,
-    /// The hash of the server's certificate.
+    /// The hash of the certificate that the client was shown.
     binding: Option<Vec<u8>>,
     state: State,
 }
@@ -111,23 +108,23 @@ enum State {
 }
 
 struct Challenged {
-    /// What the last message must have after `c=`.
+    /// Must stand after `c=` in the last message.
     binding: String,
-    /// The client's nonce and the server's.
+    /// The client's, then the server's.
     nonce: String,
-    /// The part of the signed text that both sides know by now, with a comma at its end.
+    /// The signed text without the last message, with a comma at its end.
     exchanged: String,
 }
 
 impl Exchange {
-    /// Begins the login of user `name`. `binding` is the hash of the certificate that this client
-    /// was shown ([`Identity::end_point`](super::tls::Identity::end_point)), if it came over TLS.
+    /// Begins the login of user `name`. `binding` is
+    /// [`Identity::end_point`](super::tls::Identity::end_point) if the client came over TLS.
     ///
     /// # Errors
     ///
     /// If the system gives no random bytes.
     pub fn begin(users: &Users, name: &str, binding: Option<&[u8]>) -> Result<Self, Denied> {
-        // Also for a user that exists, so that both take the same time.
+        // Also for a known user, so that both take the same time.
         let made_up = made_up(users, name)?;
         let known = users.verifier(name);
         Ok(Self {
@@ -148,7 +145,7 @@ impl Exchange {
         }
     }
 
-    /// Takes the client's first message, for the mechanism it chose, and returns the challenge.
+    /// Takes the client's first message, for its chosen mechanism, and returns the challenge.
     ///
     /// # Errors
     ///
@@ -197,8 +194,7 @@ impl Exchange {
         Ok(challenge.into_bytes())
     }
 
-    /// Takes the client's last message, and returns the one that proves the server to the client:
-    /// the client is let in.
+    /// Takes the client's last message, and returns the server's own proof.
     ///
     /// # Errors
     ///
@@ -248,11 +244,11 @@ impl fmt::Debug for Exchange {
     }
 }
 
-/// The client's first message: `n,,n=<name>,r=<nonce>`.
+/// `n,,n=<name>,r=<nonce>`.
 struct FirstMessage<'a> {
-    /// The part before `bare`, with its commas.
+    /// Up to `bare`, with its commas.
     header: &'a str,
-    /// What the client says about channel binding.
+    /// Channel binding: `n`, `y` or `p=<type>`.
     flag: &'a str,
     bare: &'a str,
     nonce: &'a str,
@@ -289,7 +285,7 @@ impl<'a> FirstMessage<'a> {
     }
 }
 
-/// The client's last message: `c=<binding>,r=<nonce>,p=<proof>`.
+/// `c=<binding>,r=<nonce>,p=<proof>`.
 struct LastMessage<'a> {
     without_proof: &'a str,
     binding: &'a str,
@@ -321,7 +317,7 @@ impl<'a> LastMessage<'a> {
     }
 }
 
-/// Extensions that need not be understood are read over, if they have their form.
+/// Unknown extensions are skipped if they are well formed.
 fn check_extensions<'a>(mut attributes: impl Iterator<Item = &'a str>) -> Result<(), Denied> {
     let well_formed = attributes.all(|attribute| match attribute.as_bytes() {
         [name, b'=', ..] => name.is_ascii_alphabetic() && *name != b'p',
@@ -343,9 +339,9 @@ fn checked(message: &[u8]) -> Result<&str, Denied> {
     Ok(text)
 }
 
-/// A verifier for a user that does not exist: the same for the same name, as long as the process
-/// lives, and in its shape as most users' are. No password is known that fits.
-fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
+/// Imitates a verifier: the same for the same name while the process lives, in the shape of most
+/// users'. No known password fits.
+pub(super) fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
     let secret = secret()?;
     let derive = |purpose: &[u8], counter: u8| {
         let mut context = hmac::Context::with_key(secret);
@@ -361,22 +357,21 @@ fn made_up(users: &Users, name: &str) -> Result<Verifier, Denied> {
     }
     let [stored_key, server_key] = [b"stored", b"server"].map(|purpose| {
         let mut key: Key = [0; _];
-        // Does not panic: a tag of HMAC-SHA-256 has a key's length.
+        // Does not panic: a tag has a key's length.
         key.copy_from_slice(derive(purpose, 0).as_ref());
         key
     });
     Ok(Verifier::of_parts(shape.iterations, salt, stored_key, server_key))
 }
 
-/// Compares by tags under a key that no client knows, so the time says nothing about where the
-/// two differ. (ring's own comparison of slices is deprecated.)
-fn is_equal(one: &Key, other: &Key) -> Result<bool, Denied> {
+/// Compares tags under a secret key, so the time does not show where they differ. (ring's own
+/// comparison of slices is deprecated.)
+pub(super) fn is_equal(one: &Key, other: &Key) -> Result<bool, Denied> {
     let secret = secret()?;
     let tag = hmac::sign(secret, one);
     Ok(hmac::verify(secret, other, tag.as_ref()).is_ok())
 }
 
-/// The secret of this process.
 fn secret() -> Result<&'static hmac::Key, Denied> {
     static SECRET: OnceLock<hmac::Key> = OnceLock::new();
     if let Some(secret) = SECRET.get() {

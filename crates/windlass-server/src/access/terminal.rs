@@ -1,8 +1,6 @@
-//! A line from the terminal that is not shown while it is typed.
-//!
-//! The terminal still edits the line (backspace, Ctrl-U). Its own signals are off, so that Ctrl-C
-//! cannot end the program while nothing is shown: Ctrl-C and Ctrl-\ end the line instead, the
-//! terminal is as before, and reading is an error.
+//! Reads a line from the terminal without showing it. The terminal still edits it (backspace,
+//! Ctrl-U). Its signals are off, so Ctrl-C cannot end the program while nothing is shown: Ctrl-C
+//! and Ctrl-\ end the line with an error, and the terminal is as before.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -10,10 +8,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::sys::termios::{self, LocalFlags, SetArg, SpecialCharacterIndices, Termios};
 
-/// Most bytes of a line, which is what Linux' terminals take.
+/// What Linux' terminals take.
 const LINE_BYTES_MAX: usize = 4096;
 
-/// Shows `prompt` on `output`, and reads a line from `terminal` without its end.
 pub(super) fn read_hidden(
     terminal: BorrowedFd<'_>,
     output: &mut dyn Write,
@@ -21,11 +18,11 @@ pub(super) fn read_hidden(
 ) -> io::Result<Vec<u8>> {
     let mut input = File::from(terminal.try_clone_to_owned()?);
     let hidden = Hidden::begin(terminal)?;
-    // After the terminal was set, which throws away what was typed before.
+    // Only now, because setting the terminal discards what was typed before.
     write!(output, "{prompt}")?;
     output.flush()?;
     let line = read_line(&mut input, &hidden.aborts);
-    // The end of the line was not shown either.
+    // The line's end was not shown either.
     writeln!(output)?;
     line
 }
@@ -58,11 +55,11 @@ fn read_line(input: &mut dyn Read, aborts: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// A terminal that shows nothing, until this is dropped.
+/// Shows nothing until it is dropped.
 struct Hidden<'a> {
     terminal: BorrowedFd<'a>,
     before: Termios,
-    /// The characters that ended a program, and end a line now.
+    /// The characters of Ctrl-C and Ctrl-\.
     aborts: [u8; 2],
 }
 
@@ -102,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends what is written, a piece each.
+    /// One message a write.
     struct Told(Sender<Vec<u8>>);
 
     impl Write for Told {
@@ -123,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Types `keys` after the prompt. Returns what was read and what the terminal showed.
+    /// Returns what was read and what the terminal showed.
     fn typed(keys: &[u8]) -> (io::Result<Vec<u8>>, Vec<u8>) {
         let pty = openpty(None, None).unwrap();
         let before = termios::tcgetattr(&pty.slave).unwrap();
@@ -139,7 +136,7 @@ mod tests {
             termios::tcgetattr(&pty.slave).unwrap() == before,
             "the terminal is as before"
         );
-        // What comes out of the terminal: nothing of the keys, then this mark.
+        // The mark must be all that the terminal shows.
         File::from(pty.slave).write_all(b"#").unwrap();
         let mut shown = Vec::new();
         while shown.last() != Some(&b'#') {

@@ -21,7 +21,7 @@ const OPEN: [&str; 11] = [
     "[::]:5432",
     "[::ffff:0.0.0.0]:5432",
     "[::ffff:192.0.2.1]:5432",
-    // Compatible with IPv4, not mapped: no loopback address.
+    // Compatible with IPv4, not mapped.
     "[::127.0.0.1]:5432",
     "192.0.2.1:5432",
     "10.0.0.1:5432",
@@ -44,7 +44,7 @@ fn options(cert: bool, key: bool, users: bool) -> AccessOptions {
     }
 }
 
-/// All listen addresses of a kind, alone and, if some are open, beside loopback.
+/// Alone and, if open, beside loopback.
 fn lists(open: bool) -> Vec<Vec<&'static str>> {
     let alone = |addresses: &[&'static str]| addresses.iter().map(|address| vec![*address]).collect();
     if open {
@@ -61,7 +61,7 @@ fn lists(open: bool) -> Vec<Vec<&'static str>> {
 
 #[test]
 fn the_policy_in_all_combinations() {
-    // Open, certificate, key, users: whether TLS is needed, or the options that the error names.
+    // Open, certificate, key, users; whether TLS is needed, or the missing options.
     let table = [
         (false, false, false, false, Ok(false)),
         (false, false, false, true, Ok(false)),

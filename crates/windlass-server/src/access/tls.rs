@@ -1,8 +1,8 @@
 //! The server's identity: a certificate and its key, as TLS and channel binding need them.
 //!
-//! TLS 1.2 and 1.3, by rustls on ring. A client that speaks ALPN, as PostgreSQL 17's does, has to
-//! know `postgresql`. Sessions are not resumed: each connection begins with the certificate that
-//! its login is bound to.
+//! TLS 1.2 and 1.3, by rustls on ring. ALPN, if a client uses it as PostgreSQL 17's does, must
+//! offer `postgresql`; a browser, `http/1.1`. Sessions are not resumed: each connection shows the certificate that its
+//! login binds.
 
 use std::fmt;
 use std::path::Path;
@@ -24,21 +24,25 @@ use super::reread::{Current, Reread};
 /// PostgreSQL's protocol in ALPN.
 pub const ALPN: &[u8] = b"postgresql";
 
+/// HTTP in ALPN, for browsers.
+const HTTP_ALPN: &[u8] = b"http/1.1";
+
 /// A certificate with its key, ready for use.
 #[derive(Clone)]
 pub struct Identity {
     config: Arc<ServerConfig>,
+    http: Arc<ServerConfig>,
     end_point: Option<Vec<u8>>,
 }
 
 impl Identity {
-    /// Reads a chain of certificates, the server's own first, and its key, both in PEM.
+    /// Reads a chain of certificates, the server's own first, and its key, in PEM.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read or has no certificate or key in it, if others can read or write the
-    /// key's file (on Unix; a group may read what `root` owns), or if the key is not that of the
-    /// certificate. The error names the file.
+    /// If a file cannot be read or lacks a certificate or key, if others can read or write the
+    /// key's file (on Unix; a group may read what `root` owns), or if the key does not fit. The
+    /// error names the file.
     pub fn read(certificate: &Path, key: &Path) -> anyhow::Result<Self> {
         let chain = read_chain(certificate)?;
         let end_point = chain.first().and_then(|own| end_point::hash(own));
@@ -78,17 +82,27 @@ impl Identity {
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        let config = Arc::new(config);
-        Ok(Self { config, end_point })
+        let mut http = config.clone();
+        http.alpn_protocols = vec![HTTP_ALPN.to_vec()];
+        Ok(Self {
+            config: Arc::new(config),
+            http: Arc::new(http),
+            end_point,
+        })
     }
 
-    /// Returns what a connection's handshake needs.
+    /// Returns rustls' configuration for a handshake.
     #[must_use]
     pub fn config(&self) -> &Arc<ServerConfig> {
         &self.config
     }
 
-    /// Returns what SCRAM binds a login to (`tls-server-end-point`), if the certificate has it.
+    /// Returns what a browser's handshake needs.
+    pub(crate) fn http_config(&self) -> &Arc<ServerConfig> {
+        &self.http
+    }
+
+    /// Returns what SCRAM binds a login to, if the certificate's signature defines it.
     #[must_use]
     pub fn end_point(&self) -> Option<&[u8]> {
         self.end_point.as_deref()
@@ -101,7 +115,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// The files of an identity, which are read again when one changed.
+/// The files of an identity, read again when one changed.
 #[derive(Debug)]
 pub struct IdentityFiles(Reread<Identity, 2>);
 
@@ -116,9 +130,8 @@ impl IdentityFiles {
         Reread::open(paths, |[certificate, key]| Identity::read(certificate, key)).map(Self)
     }
 
-    /// Returns the identity as the files have it now: for each connection. It asks for the files'
-    /// metadata, and reads them if that changed. If they are bad, the identity is the one before:
-    /// so it is between the replacement of one file and that of the other.
+    /// Returns the identity for a new connection: reads the files if their metadata changed. While
+    /// they are bad, the last good identity stays.
     pub fn current(&self) -> Current<Identity> {
         self.0.current()
     }
@@ -139,7 +152,7 @@ pub(crate) fn read_chain(path: &Path) -> anyhow::Result<Vec<CertificateDer<'stat
 fn read_key(path: &Path) -> anyhow::Result<PrivateKeyDer<'static>> {
     let bytes = file::read(path, Readers::OwnerOrGroupOfRoot)?;
     match PrivateKeyDer::from_pem_slice(&bytes) {
-        // The old form of an encrypted key has its header inside of an ordinary section.
+        // The old form of an encrypted key is an ordinary section with a header.
         Ok(_) | Err(_) if String::from_utf8_lossy(&bytes).contains("ENCRYPTED") => Err(anyhow!(
             "the key is encrypted; decrypt it: openssl pkey -in FILE -out FILE"
         )),
@@ -152,7 +165,7 @@ fn read_key(path: &Path) -> anyhow::Result<PrivateKeyDer<'static>> {
     .with_context(|| path.display().to_string())
 }
 
-/// What is wrong with a file in PEM. rustls' own text would repeat bytes of it.
+/// rustls' own text would repeat bytes of the file.
 fn wrong(error: &pem::Error) -> &'static str {
     match error {
         pem::Error::MissingSectionEnd { .. } => "a section has no END line",

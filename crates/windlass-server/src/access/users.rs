@@ -5,8 +5,8 @@
 //! alice:SCRAM-SHA-256$4096:<salt>$<StoredKey>:<ServerKey>
 //! ```
 //!
-//! After the first colon stands PostgreSQL's own text of a verifier (`rolpassword` of `pg_authid`),
-//! so users move here with their passwords. Lines that are blank or begin with `#` are comments.
+//! The verifier is PostgreSQL's text (`rolpassword` of `pg_authid`), so users move here with their
+//! passwords. Blank lines and lines that begin with `#` are comments.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -19,17 +19,17 @@ use super::file::{self, Readers};
 use super::reread::{Current, Reread};
 use super::verifier::{ITERATIONS_DEFAULT, SALT_BYTES, Verifier};
 
-/// Most bytes of a name, as in PostgreSQL.
+/// As in PostgreSQL.
 const NAME_BYTES_MAX: usize = 63;
 
-/// The users of a file, with their verifiers.
+/// Users with their verifiers.
 #[derive(Clone, Default)]
 pub struct Users {
     verifiers: HashMap<String, Verifier>,
     usual_shape: Shape,
 }
 
-/// What a challenge shows of a verifier: its iterations and the length of its salt.
+/// What a challenge shows of a verifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Shape {
     pub(super) iterations: u32,
@@ -46,19 +46,19 @@ impl Default for Shape {
 }
 
 impl Users {
-    /// Reads a file of users. It may have no user.
+    /// Reads a file of users, which may be empty.
     ///
     /// # Errors
     ///
     /// If the file cannot be read, if others can read or write it (on Unix), if a line is neither a
-    /// user nor a comment, or if two lines have the same name. The error names the file and the
-    /// line, and has nothing of a verifier in it.
+    /// user nor a comment, or if a name comes twice. The error names file and line, and no
+    /// verifier.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let bytes = file::read(path, Readers::Owner)?;
         Self::parse(&bytes, path)
     }
 
-    /// Reads the content of the file at `path`, which names it in errors.
+    /// `path` is for errors.
     pub(super) fn parse(bytes: &[u8], path: &Path) -> anyhow::Result<Self> {
         let file = path.display();
         let text = match str::from_utf8(bytes) {
@@ -88,13 +88,13 @@ impl Users {
         })
     }
 
-    /// Returns how many users there are.
+    /// Returns the number of users.
     #[must_use]
     pub fn len(&self) -> usize {
         self.verifiers.len()
     }
 
-    /// Returns whether the file has no user.
+    /// Whether there is no user.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.verifiers.is_empty()
@@ -104,7 +104,7 @@ impl Users {
         self.verifiers.get(name)
     }
 
-    /// Returns the shape that most verifiers have, or that of new ones if there are none.
+    /// The most common one, or that of new verifiers.
     pub(super) fn usual_shape(&self) -> Shape {
         self.usual_shape
     }
@@ -131,7 +131,7 @@ impl fmt::Debug for Users {
     }
 }
 
-/// A file of users that is read again when it changed.
+/// A file of users, read again when it changed.
 #[derive(Debug)]
 pub struct UsersFile(Reread<Users, 1>);
 
@@ -145,14 +145,14 @@ impl UsersFile {
         Reread::open([path.to_owned()], |[path]| Users::read(path)).map(Self)
     }
 
-    /// Returns the users as the file has them now: for each login. It asks for the file's metadata,
-    /// and reads the file if that changed. If the new content is bad, the users are those before.
+    /// Returns the users for a login: reads the file if its metadata changed. While it is bad, the
+    /// last good users stay.
     pub fn current(&self) -> Current<Users> {
         self.0.current()
     }
 }
 
-/// The user of a line, or `None` for a comment.
+/// `None` for a comment.
 fn entry(line: &str) -> anyhow::Result<Option<(&str, Verifier)>> {
     if is_comment(line) {
         return Ok(None);
@@ -165,7 +165,7 @@ fn entry(line: &str) -> anyhow::Result<Option<(&str, Verifier)>> {
     Ok(Some((name, verifier)))
 }
 
-/// The name in a line, whether or not the rest is good.
+/// Whether or not the rest of the line is good.
 pub(super) fn name_in(line: &str) -> Option<&str> {
     let name = line.split_once(':').map(|(name, _)| name);
     name.filter(|_| !is_comment(line))
@@ -176,7 +176,7 @@ fn is_comment(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// Checks a name: PostgreSQL's names, but those that a line cannot hold.
+/// PostgreSQL's names, except those that a line cannot hold.
 pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
     ensure!(!name.is_empty(), "the name is empty");
     ensure!(
@@ -330,7 +330,6 @@ mod tests {
         let Current { value, change } = file.current();
         assert!(value.verifier("alice").is_none() && value.verifier("bob").is_some());
         assert!(matches!(change, Change::ReadAgain));
-        // Others can read it: the users stay, and the error says how to mend that.
         write(&line("carol"), 0o644);
         let Current { value, change } = file.current();
         assert!(value.verifier("bob").is_some());

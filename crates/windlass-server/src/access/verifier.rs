@@ -9,8 +9,7 @@
 //! as text, PostgreSQL's own:  SCRAM-SHA-256$<iterations>:<salt>$<StoredKey>:<ServerKey>
 //! ```
 //!
-//! A verifier is a secret: with its keys a server can be imitated. It has no `Display`, and `Debug`
-//! shows the iterations alone.
+//! A secret: with its keys a server can be imitated. `Debug` shows the iterations alone.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -22,17 +21,16 @@ use base64::engine::general_purpose::STANDARD;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac, pbkdf2};
 
-/// Iterations of a new verifier: PostgreSQL's default, and the least that RFC 7677 allows.
+/// PostgreSQL's default, and the least that RFC 7677 allows.
 // `unwrap`: the compiler evaluates it.
 pub(super) const ITERATIONS_DEFAULT: NonZeroU32 = NonZeroU32::new(4096).unwrap();
 
 /// Iterations that a verifier may ask of clients.
 const ITERATIONS: RangeInclusive<u32> = ITERATIONS_DEFAULT.get()..=1_000_000;
 
-/// Bytes of a new verifier's salt, as PostgreSQL makes them.
+/// As PostgreSQL makes them.
 pub(super) const SALT_BYTES: usize = 16;
 
-/// Most bytes of a verifier's salt.
 const SALT_BYTES_MAX: usize = 64;
 
 const SCHEME: &str = "SCRAM-SHA-256";
@@ -50,7 +48,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Makes the verifier of a password, with a random salt.
+    /// Makes a password's verifier, with a random salt.
     ///
     /// # Errors
     ///
@@ -66,7 +64,7 @@ impl Verifier {
     ///
     /// # Errors
     ///
-    /// If it is anything else. The error has nothing of the text in it.
+    /// If it is anything else. The error shows nothing of the text.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let parts = text.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix('$'));
         let parts = parts.and_then(|rest| {
@@ -140,7 +138,6 @@ impl fmt::Debug for Verifier {
     }
 }
 
-/// Returns ClientKey and ServerKey of a password.
 pub(super) fn keys(password: &[u8], salt: &[u8], iterations: NonZeroU32) -> (Key, Key) {
     let mut salted: Key = [0; _];
     let password = prepare(password);
@@ -168,7 +165,7 @@ pub(super) fn sha256(bytes: &[u8]) -> Key {
 
 fn fixed(bytes: &[u8]) -> Key {
     let mut key: Key = [0; _];
-    // Does not panic: digests and tags of SHA-256 have a key's length.
+    // Does not panic: the digests have a key's length.
     key.copy_from_slice(bytes);
     key
 }
@@ -183,8 +180,8 @@ fn key(name: &str, text: &str) -> anyhow::Result<Key> {
     key.with_context(|| format!("{name} has {length} bytes, not {}", size_of::<Key>()))
 }
 
-/// Normalises a password as PostgreSQL does: by SASLprep, or not at all if it is no UTF-8, has
-/// characters that SASLprep prohibits, or nothing of it would be left.
+/// As PostgreSQL does: SASLprep, or nothing if the password is not UTF-8, has prohibited
+/// characters, or would become empty.
 fn prepare(password: &[u8]) -> Vec<u8> {
     let prepared = str::from_utf8(password)
         .ok()
@@ -201,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// The verifier of `pencil` with the salt of RFC 7677's example, computed by Python's hashlib.
+    /// Of `pencil` with the salt of RFC 7677's example, computed by Python's hashlib.
     const PENCIL: &str = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$\
                           WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=";
 

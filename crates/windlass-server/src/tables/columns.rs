@@ -16,8 +16,7 @@ use super::version::Version;
 pub(crate) use super::shape::Columns;
 pub(crate) use merge::merge;
 
-/// Opens a file and reads its columns, and which version they are of. None if there is no regular
-/// file any more.
+/// `None` if the regular file is gone.
 pub(crate) fn read(
     root: &Root,
     in_root: &str,
@@ -49,8 +48,7 @@ fn read_open(file: &OpenFile, len: u64, format: Format) -> Result<Columns, Strin
     if len == 0 {
         return Err("it is empty".to_owned());
     }
-    // The readers are made for files that are not broken: one that is must not end the others'
-    // tables.
+    // The readers may panic on broken files; one file must not end the others' tables.
     let columns = catch_unwind(AssertUnwindSafe(|| match format {
         Format::Parquet => parquet::read(file.file()),
         Format::Csv => csv::read(file.file()),

@@ -9,20 +9,20 @@ use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::error::{DataFusionError, Result};
 use pipeline_exec::lock;
 
-use super::blocking::blocking;
+use crate::blocking::blocking;
+
 use super::error::TablesError;
 use super::listing::{self, Listing, Place};
 use super::snapshot::Snapshot;
 use super::store::TablesStore;
 
-/// A snapshot, and the time before it was made.
+/// `since` is before the snapshot was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Current {
     pub(crate) since: SystemTime,
     pub(crate) snapshot: Arc<Snapshot>,
 }
 
-/// Looks at the files of a table.
 pub(crate) async fn current(tables: &Arc<CurrentTables>, name: &str) -> Result<Option<Current>> {
     let (tables, name) = (Arc::clone(tables), name.to_owned());
     let found = blocking(move || {
@@ -36,7 +36,6 @@ pub(crate) async fn current(tables: &Arc<CurrentTables>, name: &str) -> Result<O
     Ok(found?)
 }
 
-/// Snapshots of the tables that are files.
 pub(crate) struct CurrentTables {
     places: Vec<Place>,
     store: Arc<TablesStore>,
@@ -44,13 +43,13 @@ pub(crate) struct CurrentTables {
     known: Mutex<HashMap<String, Arc<Mutex<Known>>>>,
 }
 
-/// What the last look at a table found. Locked while files are opened, so that of many statements
-/// one reads them.
+/// The last look at a table. Locked while files are opened, so that one of many statements reads
+/// them.
 #[derive(Debug, Default)]
 struct Known {
-    /// The one that was good last, also if the table cannot be read at present.
+    /// The last good one, also while the table cannot be read.
     snapshot: Option<Arc<Snapshot>>,
-    /// Why the files of this listing are no table.
+    /// Why this listing is no table.
     broken: Option<(Listing, TablesError)>,
 }
 
@@ -72,13 +71,13 @@ impl CurrentTables {
         &self.store
     }
 
-    /// The tables that are no files, with the numbers of their columns.
+    /// With the numbers of their columns.
     pub(crate) fn generated(&self) -> impl Iterator<Item = (&str, usize)> {
         let tables = self.generated.iter();
         tables.map(|(name, table)| (name.as_str(), table.schema().fields().len()))
     }
 
-    /// The table of a name. Blocks.
+    /// Blocks.
     pub(crate) fn find(&self, name: &str) -> std::result::Result<Option<Arc<Snapshot>>, TablesError> {
         match listing::find(&self.places, name)? {
             Some(listing) => self.snapshot(name, &listing),
@@ -86,7 +85,7 @@ impl CurrentTables {
         }
     }
 
-    /// All tables with their snapshots, or why there is none. Blocks.
+    /// Blocks.
     pub(crate) fn all(&self) -> Vec<(String, std::result::Result<Arc<Snapshot>, TablesError>)> {
         let (listings, errors) = listing::all(&self.places);
         for error in errors {
@@ -136,7 +135,7 @@ impl CurrentTables {
             }
             Err(error) => {
                 tracing::warn!(table = name, %error, "a table cannot be read");
-                // What the system said may change without the files: a permission, a limit.
+                // A permission or a limit may change without the files.
                 let lasts = !matches!(error, TablesError::Unopened { .. });
                 known.broken = lasts.then(|| (listing.clone(), error.clone()));
                 Err(error)

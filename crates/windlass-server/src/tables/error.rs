@@ -7,35 +7,34 @@ use std::path::{Path, PathBuf};
 
 use datafusion::error::DataFusionError;
 
-/// Why a source of tables, or one table of it, cannot be served. Each names the file that is to
-/// blame.
+/// Why tables cannot be served.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TablesError {
-    /// A table's name or path was given in a form that is not read.
+    /// A table's name or path has a form that is not read.
     Argument {
         /// What was given.
         given: String,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: String,
     },
-    /// A file or a folder cannot be opened. It may be at the next try.
+    /// A file or a folder cannot be opened, for now.
     Unopened {
         /// The file or folder.
         path: PathBuf,
         /// What the operating system said.
         reason: String,
     },
-    /// What is in a file or a folder is no table.
+    /// The content of a file or folder is no table.
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong.
         reason: String,
     },
-    /// Two files or folders would be tables of the same name; neither is.
+    /// Two files or folders would have one table's name; neither is a table.
     SameName {
-        /// The name of the table.
+        /// The table's name.
         table: String,
         /// One of the two.
         first: String,
@@ -48,34 +47,34 @@ pub enum TablesError {
         first: PathBuf,
         /// The other.
         second: PathBuf,
-        /// In what they differ: names the column, if it is one.
+        /// The difference, with the column.
         reason: String,
     },
-    /// The columns of a table are no longer those with which the statement was planned.
+    /// The table's columns changed since the statement was planned.
     ColumnsChanged {
-        /// The name of the table.
+        /// The table's name.
         table: String,
     },
     /// The table's files are gone since the statement was planned.
     Gone {
-        /// The name of the table.
+        /// The table's name.
         table: String,
     },
-    /// The scale of TPC-H is not one that is generated.
+    /// TPC-H has no such scale here.
     Scale {
-        /// The scale that was asked for.
+        /// The given scale.
         scale: f64,
     },
-    /// The tables of TPC-H would not fit in the memory that is available.
+    /// TPC-H's tables would not fit into the available memory.
     Memory {
-        /// The scale that was asked for.
+        /// The given scale.
         scale: f64,
-        /// Bytes that the tables take, estimated.
+        /// Estimated bytes of the tables.
         needed: u64,
-        /// Bytes that are available.
+        /// Available bytes.
         available: u64,
     },
-    /// The generator of TPC-H failed.
+    /// TPC-H's generator failed.
     Generate {
         /// What it said.
         reason: String,

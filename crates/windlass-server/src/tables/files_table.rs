@@ -1,9 +1,8 @@
 //! A table of files, as DataFusion scans it.
 //!
-//! It is DataFusion's `ListingTable` without its listing: the files are those of a snapshot. The
-//! snapshot that the table was found with serves the statement that looked it up. A later statement
-//! with the same plan, of a prepared one, began after that look, so it looks again, once however
-//! often it names the table.
+//! It is DataFusion's `ListingTable` without its listing: the files are those of the look-up's
+//! snapshot. A later execution of a prepared plan looks again, once however often it names the
+//! table.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -39,7 +38,7 @@ use super::error::TablesError;
 use super::listing::Format;
 use super::snapshot::{Collected, Snapshot, SnapshotFile};
 
-/// A table of one look-up, which belongs to one statement.
+/// Made by one look-up, for one statement.
 pub(crate) struct FilesTable {
     tables: Arc<CurrentTables>,
     name: String,
@@ -57,7 +56,7 @@ impl FilesTable {
         }
     }
 
-    /// The snapshot for a statement that began at the session's time.
+    /// For the statement that began at the session's time.
     async fn snapshot(&self, session: &dyn Session) -> Result<Arc<Snapshot>> {
         let held = self.held(None);
         let began = session.execution_props().query_execution_start_time;
@@ -69,7 +68,7 @@ impl FilesTable {
             return Err(TablesError::Gone { table: table() }.into());
         };
         let columns = current.snapshot.partition_columns();
-        // The plan may leave it to the folders' names to decide a filter.
+        // The plan may have left a filter to the folders' names.
         let same_columns = columns == held.snapshot.partition_columns();
         if !same_columns || *current.snapshot.table_schema() != self.schema {
             return Err(TablesError::ColumnsChanged { table: table() }.into());
@@ -151,7 +150,7 @@ impl Scan<'_> {
             .cloned()
             .partition(|filter| is_of_partitions(filter, &partition_columns));
         let files = self.prune(partition_filters)?;
-        // With filters, rows of every file may be needed to find that many.
+        // With filters, the limit may need rows of every file.
         let limit_of_files = limit.filter(|_| filters.is_empty());
         let (files, is_all) = self.collect(files, limit_of_files).await?;
         if files.is_empty() {
@@ -182,7 +181,7 @@ impl Scan<'_> {
         self.format.create_physical_plan(self.session, scan).await
     }
 
-    /// The files in whose folders' values rows can be.
+    /// The files whose folders' values fit the filters.
     fn prune(&self, filters: Vec<Expr>) -> Result<Vec<&Arc<SnapshotFile>>> {
         let files = self.snapshot.files.iter();
         let Some(filter) = conjunction(filters) else {
@@ -212,7 +211,7 @@ impl Scan<'_> {
             .collect())
     }
 
-    /// The first files that have as many rows as the limit, and whether these are all.
+    /// The first files with enough rows for the limit, and whether these are all.
     async fn collect(
         &self,
         files: Vec<&Arc<SnapshotFile>>,
@@ -279,7 +278,6 @@ impl Scan<'_> {
     }
 }
 
-/// Reads files with the options of the session.
 fn format(session: &dyn Session, snapshot: &Snapshot) -> Arc<dyn FileFormat> {
     let options = session.default_table_options();
     match snapshot.format {
@@ -297,7 +295,7 @@ fn format(session: &dyn Session, snapshot: &Snapshot) -> Arc<dyn FileFormat> {
     }
 }
 
-/// Whether the values of the folders' names alone decide a filter.
+/// The folders' names alone decide it.
 fn is_of_partitions(filter: &Expr, partition_columns: &[String]) -> bool {
     let names: Vec<&str> = partition_columns.iter().map(String::as_str).collect();
     !names.is_empty()
@@ -326,7 +324,7 @@ fn has_subquery(filter: &Expr) -> bool {
     has || visited.is_err()
 }
 
-/// The statistics of a column whose value is the same in all rows of a file.
+/// The column has one value in all rows of a file.
 fn of_partition(value: &ScalarValue, rows: Precision<usize>) -> ColumnStatistics {
     if value.is_null() {
         return ColumnStatistics {
@@ -351,7 +349,7 @@ fn merged(files: &[PartitionedFile], schema: &SchemaRef) -> Result<Statistics> {
     Statistics::try_merge_iter(statistics, schema)
 }
 
-/// In which all files say that their rows are.
+/// The order of all files' rows, if it is one.
 fn common_ordering(files: &[PartitionedFile]) -> Option<LexOrdering> {
     let first = files.first()?.ordering.as_ref()?;
     let is_common = files.iter().all(|file| file.ordering.as_ref() == Some(first));

@@ -1,11 +1,8 @@
 //! Which files are which tables, now.
 //!
-//! A listing is one pass over names and metadata, and opens no file. Of a folder with tables it
-//! reads the names; of each table that is asked for, also the metadata of each of its files
-//! (`fstatat`, about a microsecond). A statement that names one table of a hundred thus looks at
-//! the files of one.
-//!
-//! Files that come or go during the pass are in the listing or are not. None of that is an error.
+//! A listing reads names and metadata, and opens no file. It reads the names in a folder with
+//! tables, and the metadata of the files (`fstatat`, about a microsecond) of the requested tables
+//! only. Files that come or go meanwhile are listed or not; neither is an error.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,47 +17,44 @@ use super::root::{Folder, Kind, Root, is_absent};
 use super::store::DEPTH_MAX;
 use super::version::Version;
 
-/// Folders by which a table says which of its files still count.
+/// Their presence says that a log decides which files count.
 const LOGS: [(&str, &str); 2] = [("_delta_log", "a Delta table"), (".hoodie", "a Hudi table")];
 
-/// Where tables come from.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// A folder whose files and folders are tables.
+    /// Its files and folders are tables.
     Folder(Arc<Root>),
-    /// A file or a folder that is one table.
+    /// One table.
     Table(String, Arc<Root>),
 }
 
-/// How a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Parquet,
     Csv,
 }
 
-/// The files of a table, in the order of their paths.
+/// Files in the order of their paths.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
-    /// The file or the folder that is the table.
+    /// The table's file or folder.
     pub(crate) path: PathBuf,
     pub(crate) root: Arc<Root>,
     pub(crate) format: Format,
     pub(crate) files: Vec<ListedFile>,
 }
 
-/// A file of a table: not empty, and regular.
+/// Regular, and not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedFile {
-    /// Its path below the table's folder; empty if it is the table.
+    /// Path below the table's folder; empty if the file is the table.
     pub(crate) below: String,
-    /// Its path below the root.
+    /// Path below the root.
     pub(crate) in_root: String,
     pub(crate) version: Version,
 }
 
 impl Listing {
-    /// The path of one of the files.
     pub(crate) fn path_of(&self, file: &ListedFile) -> PathBuf {
         self.root.join(&file.in_root)
     }
@@ -88,15 +82,14 @@ impl fmt::Display for Format {
     }
 }
 
-/// The tables by name.
 pub(crate) type Listings = BTreeMap<String, Result<Listing, TablesError>>;
 
-/// All tables, and the folders that could not be read.
+/// Also returns the folders that could not be read.
 pub(crate) fn all(places: &[Place]) -> (Listings, Vec<TablesError>) {
     look(places, None)
 }
 
-/// The table of a name. A folder that cannot be read is an error only if the table is in no other.
+/// A folder that cannot be read is an error only if no other has the table.
 pub(crate) fn find(places: &[Place], table: &str) -> Result<Option<Listing>, TablesError> {
     let (mut tables, errors) = look(places, Some(table));
     match tables.remove(table) {
@@ -105,8 +98,7 @@ pub(crate) fn find(places: &[Place], table: &str) -> Result<Option<Listing>, Tab
     }
 }
 
-/// The name of the table that a file or folder is: lower case, and `_` for what is no letter, digit
-/// or `_` of ASCII.
+/// In lower case, with `_` for all but ASCII's letters, digits and `_`.
 pub(crate) fn table_name(stem: &str) -> String {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     stem.chars()
@@ -139,7 +131,7 @@ fn look(places: &[Place], only: Option<&str>) -> (Listings, Vec<TablesError>) {
 fn look_into(root: &Arc<Root>, only: Option<&str>, tables: &mut Listings) -> io::Result<()> {
     let folder = root.folder(Path::new(""))?;
     let mut entries = folder.entries()?;
-    // Messages name two files in the same order every time.
+    // So messages name two files in the same order every time.
     entries.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (name, kind) in entries {
         let file_name = Path::new(&name);
@@ -171,7 +163,7 @@ fn look_into(root: &Arc<Root>, only: Option<&str>, tables: &mut Listings) -> io:
     Ok(())
 }
 
-/// Two of a name are neither.
+/// Two tables of one name are both refused.
 fn add(tables: &mut Listings, table: &str, path: &Path, listing: Result<Listing, TablesError>) {
     match tables.entry(table.to_owned()) {
         Entry::Vacant(entry) => {
@@ -260,7 +252,7 @@ fn named(root: &Arc<Root>) -> Result<Listing, TablesError> {
     })
 }
 
-/// The files at any depth of a folder that is a table; none if it holds no files with rows.
+/// Files at any depth; `None` if no file has rows.
 fn list_parts(
     root: &Arc<Root>,
     folder: &Folder,
@@ -305,7 +297,7 @@ impl Parts<'_> {
         let here = path.join(below);
         let entries = match folder.entries() {
             Ok(entries) => entries,
-            // The folder was removed since it was opened.
+            // Removed since it was opened.
             Err(error) if is_absent(&error) => return Ok(()),
             Err(error) => return Err(TablesError::io(&here, &error)),
         };
@@ -327,7 +319,7 @@ impl Parts<'_> {
                     let version = folder
                         .version(&name)
                         .map_err(|error| TablesError::io(&file_path, &error))?;
-                    // Writers leave empty files behind as marks.
+                    // Writers leave empty files as marks.
                     if let Some(version) = version.filter(|version| version.len() > 0) {
                         let file = ListedFile {
                             in_root: format!("{}{below}", self.prefix),
@@ -359,15 +351,14 @@ fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// What writers put beside the parts of a table: `_SUCCESS`, `_temporary`, `_delta_log`. A
-/// partition is none.
+/// What writers put beside a table's parts: `_SUCCESS`, `_temporary`, `_delta_log`. Partitions have
+/// `=`.
 fn is_marker(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.starts_with(b"_") && !name.contains(&b'=')
 }
 
-/// A name as a part of an object's path. Rows would be missing if a file of a table were left out
-/// for its name.
+/// A name for an object's path. Skipping a file for its name would lose rows, so that is an error.
 fn text<'a>(name: &'a OsStr, path: &Path) -> Result<&'a str, TablesError> {
     name.to_str()
         .filter(|name| !name.contains(|c: char| c.is_ascii_control()))

@@ -10,10 +10,10 @@ use datafusion::scalar::ScalarValue;
 
 use super::error::TablesError;
 
-/// How Hive, and who writes like it, names the folder of rows without a value.
+/// Hive's folder of rows without a value.
 const NO_VALUE: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The columns, and for each file the values of all its rows.
+/// Columns, and their values for each file.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Partitions {
     pub(crate) columns: Vec<FieldRef>,
@@ -21,10 +21,8 @@ pub(crate) struct Partitions {
 }
 
 impl Partitions {
-    /// Of the files of a folder, by their paths in it.
-    ///
-    /// All files name the same columns in the same order. A column is of integers or of dates if
-    /// all its values are, and text otherwise. Folders without `=` say nothing.
+    /// Takes the files' paths below `folder`. All name the same columns in the same order. A column
+    /// is of integers or dates if all its values are, else text. Folders without `=` are skipped.
     pub(crate) fn of<'a>(folder: &Path, files: impl Iterator<Item = &'a str>) -> Result<Self, TablesError> {
         let mut names: Option<(PathBuf, Vec<&str>)> = None;
         let mut texts: Vec<Vec<Option<String>>> = Vec::new();
@@ -81,7 +79,7 @@ fn pairs(file: &str) -> (Vec<&str>, Vec<Option<String>>) {
         .unzip()
 }
 
-/// `%20` is a blank; a value that is no UTF-8 then stays as it is.
+/// Decodes `%20`, unless the result is no UTF-8.
 fn decoded(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
@@ -89,7 +87,7 @@ fn decoded(value: &str) -> String {
         let digit = |index: usize| after.get(index).and_then(|&byte| char::from(byte).to_digit(16));
         match (byte, digit(0), digit(1)) {
             (b'%', Some(high), Some(low)) => {
-                // Two digits of 16 are at most 255.
+                // At most 255.
                 bytes.push((high * 16 + low) as u8);
                 rest = &after[2..];
             }
@@ -131,7 +129,6 @@ fn integer(value: &str) -> Option<i64> {
     is_number.then(|| value.parse().ok()).flatten()
 }
 
-/// Days since 1970 of a date of the form `2024-12-31`.
 fn date(value: &str) -> Option<i32> {
     let is_date = value.len() == 10
         && value.bytes().enumerate().all(|(index, byte)| match index {

@@ -1,9 +1,8 @@
-//! The schema `public`: what of files and of TPC-H is a table, looked up when a statement asks.
+//! The schema `public`: a statement's look-up finds the tables.
 //!
-//! A snapshot of each table is kept, and used as long as a listing finds the same files, by path,
-//! number, length and time of the last write. Then nothing is opened, and the statistics that were
-//! read are there as well. If files have changed, only those are read anew. A table that cannot be
-//! read keeps its error in the same way.
+//! A table's snapshot is kept while a listing finds the same files, by path, inode, length and time
+//! of the last write. Then no file is opened. Only changed files are read anew. Errors are kept
+//! likewise.
 
 use std::sync::Arc;
 
@@ -15,7 +14,6 @@ use datafusion::logical_expr::TableType;
 use super::current::{CurrentTables, current};
 use super::files_table::FilesTable;
 
-/// The tables of all sources, shared by all sessions.
 #[derive(Debug)]
 pub(crate) struct PublicSchema {
     tables: Arc<CurrentTables>,
@@ -33,8 +31,7 @@ impl SchemaProvider for PublicSchema {
         None
     }
 
-    /// Without tables that cannot be read: clients read the columns of all names, and would fail
-    /// for one of them.
+    /// Omits unreadable tables: clients read the columns of all names, and would fail.
     fn table_names(&self) -> Vec<String> {
         let tables = self.tables.all().into_iter();
         let files = tables.filter(|(_, table)| table.is_ok()).map(|(name, _)| name);
@@ -54,7 +51,7 @@ impl SchemaProvider for PublicSchema {
         }))
     }
 
-    /// Without a look at the files of a table that a listing has just found.
+    /// A listing has just found the table, so its files are not looked at.
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
         if self.tables.is_known(name) {
             return Ok(Some(TableType::Base));

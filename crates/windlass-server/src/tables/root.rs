@@ -1,16 +1,14 @@
 //! A folder or a file that the command line named, and what lies below it.
 //!
-//! Every path below a root is walked one name at a time: each folder is opened in the folder before
-//! it, and never through a symbolic link (`openat` with `O_NOFOLLOW`). What was checked is what was
-//! opened, so a link that is put in between finds nothing to race with. A name is never `.`, `..`
-//! or empty, and holds no `/`.
+//! A path below a root is walked one name at a time: each folder is opened in the one before, never
+//! through a symbolic link (`openat` with `O_NOFOLLOW`). So what was checked is what is opened.
+//! Names are never `.`, `..` or empty, and hold no `/`.
 //!
-//! The root itself is opened by the path that was named, links included: the operator who starts
-//! the server may name a link, and may let it lead elsewhere later. Folders above it are resolved
-//! once, at the start.
+//! The root is opened by its path, links included: the operator may name a link, and let it lead
+//! elsewhere later. Folders above it are resolved once, at the start.
 //!
-//! Files are opened without blocking and are read only if the open file is a regular one: a FIFO
-//! that no process writes to would otherwise hold its reader for ever.
+//! Files are opened without blocking, and must be regular: a FIFO without a writer would block its
+//! reader for ever.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -33,7 +31,7 @@ const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
-/// A folder with everything below it, or one file.
+/// A folder or a file.
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,
@@ -41,7 +39,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// Fails if there is neither a folder nor a regular file.
+    /// Fails unless it is a folder or a regular file.
     pub(crate) fn new(named: &Path) -> io::Result<Self> {
         let path = absolute(named)?;
         let metadata = path.metadata()?;
@@ -62,7 +60,7 @@ impl Root {
         self.is_file
     }
 
-    /// The path of a file by its path below the root, which is empty for the root itself.
+    /// `below` is empty for the root itself.
     pub(crate) fn join(&self, below: &str) -> PathBuf {
         if below.is_empty() {
             self.path.clone()
@@ -71,12 +69,12 @@ impl Root {
         }
     }
 
-    /// The part of `path` below the root; none if it lies elsewhere.
+    /// `None` if `path` lies elsewhere.
     pub(crate) fn below<'a>(&self, path: &'a Path) -> Option<&'a Path> {
         path.strip_prefix(&self.path).ok()
     }
 
-    /// Opens a regular file by its path below the root, which is empty for a root that is a file.
+    /// `below` is empty for a root that is a file.
     pub(crate) fn open(&self, below: &Path) -> io::Result<OpenFile> {
         if self.is_file {
             if !below.as_os_str().is_empty() {
@@ -90,7 +88,6 @@ impl Root {
         self.folder(folder)?.file(name)
     }
 
-    /// Opens a folder by its path below the root, which is empty for the root.
     pub(crate) fn folder(&self, below: &Path) -> io::Result<Folder> {
         let mut folder = Folder(open(&self.path, FOLDER, Mode::empty())?);
         for name in below {
@@ -99,7 +96,7 @@ impl Root {
         Ok(folder)
     }
 
-    /// What the file is now, for a root that is a file; none if there is no regular file.
+    /// For a root that is a file. `None` without a regular file.
     pub(crate) fn version(&self) -> io::Result<Option<Version>> {
         match self.open(Path::new("")) {
             Ok(file) => Ok(Some(file.version()?)),
@@ -109,11 +106,9 @@ impl Root {
     }
 }
 
-/// An open folder.
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 
-/// What a name in a folder leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Folder,
@@ -121,8 +116,7 @@ pub(crate) enum Kind {
 }
 
 impl Folder {
-    /// The names in the folder that are folders or regular files. Links and special files are left
-    /// out.
+    /// Folders and regular files; links and special files are left out.
     pub(crate) fn entries(&self) -> io::Result<Vec<(OsString, Kind)>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.0)? {
@@ -132,7 +126,7 @@ impl Folder {
                 continue;
             }
             let kind = match entry.file_type() {
-                // Some file systems do not say it with the name.
+                // Some file systems do not give the type with the name.
                 FileType::Unknown => match self.stat(name)? {
                     Some(stat) => FileType::from_raw_mode(stat.st_mode),
                     None => continue,
@@ -148,19 +142,19 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Opens a folder in this one. Fails on a link.
+    /// Fails on a link.
     pub(crate) fn folder(&self, name: &OsStr) -> io::Result<Self> {
         let flags = FOLDER.union(OFlags::NOFOLLOW);
         Ok(Self(openat(&self.0, plain(name)?, flags, Mode::empty())?))
     }
 
-    /// Opens a regular file in this folder. Fails on a link.
+    /// Fails on a link.
     pub(crate) fn file(&self, name: &OsStr) -> io::Result<OpenFile> {
         let flags = FILE.union(OFlags::NOFOLLOW);
         OpenFile::new(openat(&self.0, plain(name)?, flags, Mode::empty())?)
     }
 
-    /// What the regular file of this name is now, without opening it; none if there is none.
+    /// Does not open the file. `None` without a regular file.
     pub(crate) fn version(&self, name: &OsStr) -> io::Result<Option<Version>> {
         Ok(self
             .stat(name)?
@@ -177,7 +171,6 @@ impl Folder {
     }
 }
 
-/// A regular file, open for reading.
 #[derive(Debug)]
 pub(crate) struct OpenFile(File);
 
@@ -200,8 +193,7 @@ impl OpenFile {
     }
 }
 
-/// Whether an error says that no regular file, and no folder, is at a path: nothing, a link, or
-/// something else.
+/// Neither a regular file nor a folder: nothing, a link, or a special file.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || is_link(error)
@@ -210,13 +202,13 @@ pub(crate) fn is_absent(error: &io::Error) -> bool {
         || error.get_ref().is_some_and(|error| error.is::<NoRegularFile>())
 }
 
-/// Whether an error says that a symbolic link was not followed.
+/// A symbolic link was not followed.
 pub(crate) fn is_link(error: &io::Error) -> bool {
     // Some BSDs say EMLINK or EFTYPE; a folder that is a link is ENOTDIR everywhere.
     Errno::from_io_error(error) == Some(Errno::LOOP) || Errno::from_io_error(error) == Some(Errno::MLINK)
 }
 
-/// The path with the folders above it resolved, and its own name as it was given.
+/// Resolves the folders above, and keeps the path's own name.
 fn absolute(named: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(named)?;
     match (path.parent(), path.file_name()) {

@@ -17,43 +17,39 @@ use super::listing::{Format, ListedFile, Listing};
 use super::partitions::Partitions;
 use super::store::TablesStore;
 
-/// The files of a table and its columns. It never changes; a later listing makes another.
+/// Immutable: the next listing makes another.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    /// The file or the folder that is the table.
+    /// The table's file or folder.
     path: PathBuf,
     pub(crate) format: Format,
-    /// The files' columns, then those of the folders' names.
+    /// The files' columns, then the partitions'.
     pub(crate) schema: TableSchema,
-    /// Whether a file has line breaks in its values, of CSV. Such files are not cut for several
-    /// workers.
+    /// CSV: a value has a line break, so files are not cut for several workers.
     pub(crate) line_breaks: bool,
     pub(crate) files: Vec<Arc<SnapshotFile>>,
 }
 
-/// A file of a snapshot.
 #[derive(Debug)]
 pub(crate) struct SnapshotFile {
     listed: ListedFile,
     columns: Arc<Columns>,
-    /// What plans know of it.
     pub(crate) meta: ObjectMeta,
     pub(crate) partition: Vec<ScalarValue>,
-    /// Read when a statement needs it first.
+    /// Read when the first statement needs it.
     pub(crate) collected: OnceCell<Collected>,
 }
 
-/// What a file's footer says about its rows.
+/// From a file's footer.
 #[derive(Clone, Debug)]
 pub(crate) struct Collected {
-    /// Of the table's columns, those of the folders' names too.
+    /// Of the table's columns, partitions included.
     pub(crate) statistics: Arc<Statistics>,
     pub(crate) ordering: Option<LexOrdering>,
 }
 
 impl Snapshot {
-    /// Reads the columns of those files that are not in `before` as they are. None if all files are
-    /// gone meanwhile.
+    /// Reads the columns of files that `before` lacks. `None` if all files are gone.
     pub(crate) fn new(
         listing: &Listing,
         before: Option<&Self>,
@@ -66,7 +62,7 @@ impl Snapshot {
                 files.push((listed.clone(), Arc::clone(&known.columns)));
                 continue;
             }
-            // The version that was opened counts. It may be another than the one that was listed.
+            // The opened version may be later than the listed one.
             let Some((version, columns)) = columns::read(&listing.root, &listed.in_root, listing.format)?
             else {
                 continue;
@@ -110,7 +106,7 @@ impl Snapshot {
         let schema = TableSchemaBuilder::new(file_schema)
             .with_table_partition_cols(partitions.columns)
             .build();
-        // Statistics are of the table's columns.
+        // Statistics have the table's columns.
         let before = before.filter(|before| before.schema.table_schema() == schema.table_schema());
         let files = files.into_iter().zip(partitions.values);
         let files = files.map(|((listed, columns), partition)| {
@@ -143,7 +139,6 @@ impl Snapshot {
         self.schema.table_schema()
     }
 
-    /// The names of the columns that are in the names of folders.
     pub(crate) fn partition_columns(&self) -> Vec<String> {
         let columns = self.schema.table_partition_cols().iter();
         columns.map(|column| column.name().clone()).collect()
@@ -157,7 +152,7 @@ impl Snapshot {
         self.files.get(index).filter(|file| file.listed == *listed)
     }
 
-    /// Whether the listing is of these files, unchanged.
+    /// The same files, unchanged.
     pub(crate) fn is_of(&self, listing: &Listing) -> bool {
         let files = self.files.iter().map(|file| &file.listed);
         self.path == listing.path && self.format == listing.format && files.eq(&listing.files)

@@ -1,10 +1,7 @@
-//! The only way by which statements read files: what lies below the named roots, and nothing is
-//! written.
+//! The only way by which statements read files: below the named roots, and without writing.
 //!
-//! DataFusion opens files by path, in the object store that is registered for `file://`. Its own
-//! store opens any path of the machine. This one is put in its place: even a statement that names a
-//! path, should one get through, finds nothing outside. See [`root`](super::root) for how paths are
-//! opened.
+//! DataFusion's own store for `file://` opens any path of the machine. This one opens nothing
+//! outside of the roots, even if a statement could name a path; see [`root`](super::root).
 
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
@@ -25,19 +22,19 @@ use object_store::{
     RenameOptions, Result,
 };
 
-use super::blocking::blocking;
+use crate::blocking::blocking;
+
 use super::root::{Folder, Kind, OpenFile, Root, is_absent, is_link};
 use super::version::{Expected, Version, Versions};
 
-/// Number of bytes that a stream reads at a time.
+/// Bytes that a stream reads at a time.
 const CHUNK: u64 = 1 << 20;
 
-/// Number of folders in folders; a listing that goes deeper fails.
+/// Nesting of folders; a deeper listing fails.
 pub(crate) const DEPTH_MAX: usize = 32;
 
 const NAME: &str = "windlass tables";
 
-/// Reads regular files below roots; see the module.
 #[derive(Debug)]
 pub(crate) struct TablesStore {
     files: Arc<Files>,
@@ -59,7 +56,7 @@ impl TablesStore {
         }
     }
 
-    /// What a plan gets to know of a file, so that it reads this version of it or fails.
+    /// For plans: they read this version or fail.
     pub(crate) fn meta(&self, path: &Path, version: &Version) -> Option<ObjectMeta> {
         let location = format!("{}/{}", path.to_str()?, self.files.versions.name(version));
         Some(object_meta(Location::parse(location).ok()?, version))
@@ -221,7 +218,7 @@ impl Files {
         }
     }
 
-    /// The path of a file, and which version of it the plan was made for.
+    /// With the version that the plan was made for.
     fn path(&self, location: &Location) -> (PathBuf, Option<Expected>) {
         let location = location.as_ref();
         let versioned = location
@@ -253,7 +250,7 @@ impl Files {
                     .and_then(|folder| walk(&folder, &root.path().join(start), DEPTH_MAX, &mut found))
             };
             match listed {
-                // A prefix that is a file, or nothing, has no files below it.
+                // A prefix need not be a folder.
                 Err(error) if !is_absent(&error) => return Err(unreadable(&path, error)),
                 _ => {}
             }
@@ -269,7 +266,7 @@ fn walk(
     found: &mut BTreeMap<Location, ObjectMeta>,
 ) -> io::Result<()> {
     let entries = match folder.entries() {
-        // The folder was removed since it was opened.
+        // Removed since it was opened.
         Err(error) if is_absent(&error) => return Ok(()),
         entries => entries?,
     };
@@ -282,7 +279,7 @@ fn walk(
             }
             Kind::Folder => match folder.folder(&name) {
                 Ok(folder) => walk(&folder, &path, depth_left - 1, found)?,
-                // It was removed, or replaced, since its name was read.
+                // Removed or replaced since its name was read.
                 Err(error) if is_absent(&error) => {}
                 Err(error) => return Err(error),
             },
@@ -308,17 +305,16 @@ fn object_meta(location: Location, version: &Version) -> ObjectMeta {
     }
 }
 
-/// A file of which a part is read.
 #[derive(Clone, Debug)]
 struct OpenedFile {
     file: Arc<OpenFile>,
     path: PathBuf,
-    /// What the file must still be after each read.
+    /// What the file must still be after a read.
     expected: Option<Version>,
 }
 
 impl OpenedFile {
-    /// The bytes of a range that lies within the file.
+    /// The range lies within the file.
     fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let length = usize::try_from(range.end - range.start).map_err(generic)?;
         let mut bytes = vec![0; length];

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use super::{CATALOG, SCHEMA, Source, Tables};
 
-/// A folder with tables, and one beside it with files that no table may show.
+/// `outside` lies beside the tables, and no table may show it.
 #[derive(Debug)]
 pub(crate) struct Folders {
     folder: TempDir,
@@ -29,7 +29,6 @@ impl Folders {
         Self { folder }
     }
 
-    /// The path of a file in the folder with tables.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("tables").join(name)
     }
@@ -69,7 +68,7 @@ pub(crate) fn write_parquet(path: &Path, columns: Vec<(&str, ArrayRef)>) {
     writer.close().unwrap();
 }
 
-/// A connection's session, as the server makes them.
+/// As the server makes sessions.
 pub(crate) struct Client {
     pub(crate) runtime: Runtime,
     pub(crate) session: SessionContext,
@@ -101,7 +100,7 @@ impl Client {
         })
     }
 
-    /// The rows, with `|` between the values.
+    /// `|` separates values.
     pub(crate) fn rows(&self, sql: &str) -> Vec<String> {
         self.try_rows(sql).unwrap()
     }

@@ -1,4 +1,4 @@
-//! The eight tables of TPC-H, generated when the server starts and kept in memory.
+//! TPC-H's eight tables, generated at the start and kept in memory.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -24,25 +24,24 @@ use tpchgen_arrow::{
 use super::error::TablesError;
 use crate::machine_memory;
 
-/// The scales that are generated.
 const SCALES: std::ops::RangeInclusive<f64> = 0.001..=100.0;
 
-/// Number of rows of a batch, as in DataFusion.
+/// As in DataFusion.
 const BATCH_ROWS: usize = 8_192;
 
-/// Number of bytes of all tables at scale 1.
+/// Of all tables, at scale 1.
 const BYTES_AT_1: f64 = 2.0e9;
 
-/// Number of bytes of the text that comments are cut from, which the generator keeps at any scale.
+/// The text that comments are cut from, which the generator keeps at any scale.
 const BYTES_OF_TEXT: u64 = 300 << 20;
 
-/// Generation that takes longer says how far it is, this often.
+/// Longer generation logs its progress.
 const REPORT_EVERY: Duration = Duration::from_secs(2);
 
-/// Number of batches that the threads are ahead of the one that collects them.
+/// Bounds how far threads are ahead of their collector.
 const BATCHES_WAITING: usize = 64;
 
-/// With the number of rows at scale 1; the largest first, so that threads end together.
+/// With rows at scale 1. The largest is first, so that threads end together.
 const TABLES: [(&str, usize); 8] = [
     ("lineitem", 6_001_215),
     ("orders", 1_500_000),
@@ -54,12 +53,11 @@ const TABLES: [(&str, usize); 8] = [
     ("region", 5),
 ];
 
-/// Whether one of the eight tables has this name.
 pub(crate) fn is_table(name: &str) -> bool {
     TABLES.iter().any(|(table, _)| *table == name)
 }
 
-/// Generates the tables, each in at most this many partitions, with as many threads.
+/// `partitions` bounds each table's partitions; as many threads generate.
 pub(crate) fn generate(
     scale: f64,
     partitions: NonZeroUsize,
@@ -96,7 +94,6 @@ fn check(scale: f64, available: Option<u64>) -> Result<(), TablesError> {
     }
 }
 
-/// A partition of a table.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     table: &'static str,
@@ -107,7 +104,7 @@ struct Part {
 }
 
 impl Part {
-    /// Small tables are in fewer partitions, each of at least a batch.
+    /// Small tables have fewer partitions, each of a batch or more.
     fn all(
         table: &'static str,
         rows_at_1: usize,
@@ -150,7 +147,7 @@ impl Part {
 
 type Partitions = HashMap<&'static str, (SchemaRef, Vec<Vec<RecordBatch>>)>;
 
-/// Plain threads, since the pools have nothing else to do before the server listens.
+/// Plain threads, because the pools are idle until the server listens.
 fn generate_parts(parts: &[Part], threads: NonZeroUsize) -> Result<Partitions, TablesError> {
     let left = Mutex::new(parts.iter().enumerate());
     let work = |batches: SyncSender<(usize, Result<RecordBatch, ArrowError>)>| {
@@ -185,7 +182,7 @@ fn generate_parts(parts: &[Part], threads: NonZeroUsize) -> Result<Partitions, T
     Ok(partitions)
 }
 
-/// The batches of each part. The threads end early if one of them fails.
+/// Threads end early if one fails.
 fn receive(
     parts: &[Part],
     receiver: Receiver<(usize, Result<RecordBatch, ArrowError>)>,

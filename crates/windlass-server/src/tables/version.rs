@@ -7,10 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::Stat;
 
-/// What a file was when it was looked at. A file that was written to or replaced has another
-/// version.
-///
-/// A write within the clock's tick of the last one that keeps the length is not seen.
+/// Identifies a file's content. A write that keeps the length, within the clock's tick of the last
+/// one, is not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Version {
     len: u64,
@@ -64,15 +62,12 @@ impl From<&Stat> for Version {
     }
 }
 
-/// Writes versions as names that are appended to a file's path, `data/t.parquet/@…`, and checks
-/// them.
+/// Appends versions to files' paths, `data/t.parquet/@…`, and checks them.
 ///
-/// A plan holds nothing of a file but its path and length, so the version is in the path: a file
-/// that changes while a statement runs is then an error, not rows of two contents. No file's path
-/// ends like this, since a file holds no files.
-///
-/// Another process, to which a plan was sent, may have a copy of the file with times of its own:
-/// there only the length is checked.
+/// A plan has only a file's path and length, so the path carries the version: if the file changes
+/// while the statement runs, the statement fails. No real path ends like this, since a file
+/// contains no files. Another process may have a copy with other times, so there only lengths are
+/// checked.
 #[derive(Debug)]
 pub(crate) struct Versions {
     process: u32,
@@ -80,19 +75,18 @@ pub(crate) struct Versions {
 
 impl Versions {
     pub(crate) fn new() -> Self {
-        // The only source of random numbers in the standard library.
+        // The standard library's only source of random numbers.
         let process = RandomState::new().build_hasher().finish();
         Self {
             process: (process >> 32) as u32,
         }
     }
 
-    /// The name to append for a version.
     pub(crate) fn name(&self, version: &Version) -> String {
         format!("@{:08x}.{:x}.{:016x}", self.process, version.len, hash(version))
     }
 
-    /// Reads a name that [`Self::name`] wrote, here or in another process.
+    /// A name may come from another process.
     pub(crate) fn parse(&self, name: &str) -> Option<Expected> {
         let mut numbers = name.strip_prefix('@')?.split('.');
         let mut number = || u64::from_str_radix(numbers.next()?, 16).ok();
@@ -102,7 +96,7 @@ impl Versions {
     }
 }
 
-/// What the version of a file is to be.
+/// The version that a file must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     len: u64,
@@ -116,7 +110,7 @@ impl Expected {
 }
 
 fn hash(version: &Version) -> u64 {
-    // Any fixed function does: what is compared was hashed by this process.
+    // Any fixed function will do: both hashes are this process's.
     let mut hasher = std::hash::DefaultHasher::new();
     version.hash(&mut hasher);
     hasher.finish()

@@ -1,34 +1,30 @@
-//! What the server says: messages that wait to be written.
+//! Messages of the server that wait to be written.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use super::frontend::Format;
 use super::sql_error::SqlError;
 
-/// Messages in the order in which they go out.
 #[derive(Debug, Default)]
 pub(crate) struct Backend {
     bytes: BytesMut,
 }
 
-/// A column of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// Number of the type in `pg_type`.
+    /// In `pg_type`.
     pub(crate) type_oid: u32,
-    /// Bytes of a value, or -1 for a type of varying length.
+    /// Bytes; -1 if they vary.
     pub(crate) type_size: i16,
     pub(crate) format: Format,
 }
 
-/// Whether the session is inside `BEGIN`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TransactionStatus {
     #[default]
     Idle,
     Open,
-    /// A statement failed since `BEGIN`.
     Failed,
 }
 
@@ -41,7 +37,7 @@ impl Backend {
         self.bytes.len()
     }
 
-    /// The bytes that are to be written; what was written is taken off its front.
+    /// Advancing this takes off what was written.
     pub(crate) fn unwritten(&mut self) -> &mut impl Buf {
         &mut self.bytes
     }
@@ -92,7 +88,7 @@ impl Backend {
         });
     }
 
-    /// Says that the server has minor version 0 of the protocol and none of these options.
+    /// The server has minor version 0, and none of these options.
     pub(crate) fn negotiate_version(&mut self, unknown_options: &[String]) {
         self.message(b'v', |body| {
             body.put_u32(3 << 16);
@@ -151,24 +147,23 @@ impl Backend {
             body.put_u16(columns.len() as u16);
             for column in columns {
                 text(body, &column.name);
-                // No table, and no column of it.
+                // Table and column number: none.
                 body.put_u32(0);
                 body.put_u16(0);
                 body.put_u32(column.type_oid);
                 body.put_i16(column.type_size);
-                // No modifier.
+                // Modifier: none.
                 body.put_i32(-1);
                 body.put_i16(column.format.code());
             }
         });
     }
 
-    /// Rows that a worker has written as messages.
+    /// Messages that a worker has written.
     pub(crate) fn rows(&mut self, rows: &Bytes) {
         self.bytes.put_slice(rows);
     }
 
-    /// A row of one text.
     pub(crate) fn text_row(&mut self, value: &str) {
         self.message(b'D', |body| {
             body.put_u16(1);
@@ -210,7 +205,7 @@ fn fields(body: &mut BytesMut, severity: &str, code: &str, message: &str) {
     body.put_u8(0);
 }
 
-/// A text up to its first zero byte, which would end it for the client.
+/// Ends at the first zero byte, as it would for the client.
 fn text(body: &mut BytesMut, text: &str) {
     let end = text.find('\0').unwrap_or(text.len());
     body.put_slice(&text.as_bytes()[..end]);

@@ -7,10 +7,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::sql_error::SqlError;
 
-/// Bytes that are read at once.
 const READ: usize = 8 * 1024;
 
-/// What was read of a connection, and not taken yet.
+/// Bytes that were read of a connection and not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     buffer: BytesMut,
@@ -21,15 +20,13 @@ pub(crate) struct Frames {
 pub(crate) enum FrameError {
     /// The connection broke, or ended inside a message.
     Io(io::Error),
-    /// The message is longer than allowed, or shorter than its own length field.
+    /// Longer than `bytes_max`, or shorter than its own length field.
     Wrong(SqlError),
 }
 
 impl Frames {
-    /// Waits for the next message; `None` at the connection's end. May be dropped at any time: what
-    /// was read stays.
-    ///
-    /// `bytes_max` bounds a message's body. A longer one is an error before it is read.
+    /// Waits for the next message; `None` at the connection's end. A body beyond `bytes_max` is an
+    /// error before it is read. May be dropped at any time: read bytes stay.
     pub(crate) async fn next(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -45,8 +42,8 @@ impl Frames {
         }
     }
 
-    /// Reads until the client has sent something or has closed the connection, which is an error.
-    /// Pending for ever once `bytes_max` bytes wait. May be dropped at any time.
+    /// Reads ahead until the connection ends, and returns why. Pending for ever once `bytes_max`
+    /// bytes wait. May be dropped at any time.
     pub(crate) async fn watch(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -65,7 +62,7 @@ impl Frames {
         }
     }
 
-    /// Waits for a message without a type, as the first one of a connection is.
+    /// A connection's first message has no type.
     pub(crate) async fn untyped(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -85,7 +82,6 @@ impl Frames {
         }
     }
 
-    /// Whether the client has sent more than was taken.
     pub(crate) fn has_more(&self) -> bool {
         !self.buffer.is_empty()
     }
@@ -103,7 +99,7 @@ impl Frames {
         Ok(Some((kind, self.buffer.split_to(length).freeze())))
     }
 
-    /// Returns whether bytes came; an end inside a message is an error.
+    /// Whether bytes came. An end inside a message is an error.
     async fn fill(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<bool, FrameError> {
         self.buffer.reserve(READ);
         let read = stream.read_buf(&mut self.buffer).await.map_err(FrameError::Io)?;
@@ -114,7 +110,7 @@ impl Frames {
     }
 }
 
-/// The bytes behind a length field, which counts itself.
+/// `field` counts itself.
 fn body_length(field: &[u8], bytes_max: usize) -> Result<usize, FrameError> {
     let length = field.iter().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
     match length.checked_sub(4) {

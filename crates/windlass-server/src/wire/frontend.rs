@@ -4,21 +4,20 @@ use bytes::{Buf, Bytes};
 
 use super::sql_error::SqlError;
 
-/// A message of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Message {
     Query(String),
     Parse {
         name: String,
         sql: String,
-        /// Type numbers; 0 where the server is to infer the type.
+        /// 0 where the server infers the type.
         parameter_types: Vec<u32>,
     },
     Bind(Bind),
     Describe(Target),
     Execute {
         portal: String,
-        /// Number of rows after which the portal pauses; 0 for all.
+        /// The portal pauses after these rows; 0 stands for all.
         rows_max: u32,
     },
     Close(Target),
@@ -27,7 +26,7 @@ pub(crate) enum Message {
     Terminate,
     /// A password, or a step of SASL.
     Secret(Bytes),
-    /// COPY's data and their end, which this server never asks for.
+    /// COPY's data and end, which this server never asks for.
     Copy,
 }
 
@@ -40,14 +39,12 @@ pub(crate) struct Bind {
     pub(crate) result_formats: Vec<i16>,
 }
 
-/// A prepared statement or a portal.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Statement(String),
     Portal(String),
 }
 
-/// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Text,
@@ -72,12 +69,7 @@ impl Format {
 }
 
 impl Message {
-    /// Reads the message of type `kind` whose body is `body`.
-    ///
-    /// # Errors
-    ///
-    /// A violation of the protocol: an unknown type, a body that is too short or too long, or text
-    /// that is not UTF-8.
+    /// Fails if `kind` is unknown, the body is too short or too long, or a text is not UTF-8.
     pub(crate) fn read(kind: u8, body: Bytes) -> Result<Self, SqlError> {
         let mut body = Body(body);
         let message = match kind {
@@ -122,12 +114,12 @@ impl Message {
     }
 }
 
-/// The bytes of a message that are still to be read.
+/// What is still to be read.
 #[derive(Debug)]
 pub(super) struct Body(pub(super) Bytes);
 
 impl Body {
-    /// Text up to a zero byte.
+    /// Up to a zero byte.
     pub(super) fn text(&mut self) -> Result<String, SqlError> {
         let end = self.0.iter().position(|&byte| byte == 0);
         let end = end.ok_or_else(|| SqlError::protocol("a text has no end"))?;
@@ -145,7 +137,7 @@ impl Body {
         self.0.try_get_u32().map_err(|_| too_short())
     }
 
-    /// A value behind its length; `None` for NULL.
+    /// `None` for NULL.
     fn value(&mut self) -> Result<Option<Bytes>, SqlError> {
         match self.u32()? {
             u32::MAX => Ok(None),
@@ -154,7 +146,7 @@ impl Body {
         }
     }
 
-    /// Items behind their number. No memory is reserved for items that are not there.
+    /// No memory is reserved by the number that the client sends.
     fn list<T>(&mut self, item: impl Fn(&mut Self) -> Result<T, SqlError>) -> Result<Vec<T>, SqlError> {
         let length = self.0.try_get_u16().map_err(|_| too_short())?;
         (0..length).map(|_| item(self)).collect()

@@ -6,18 +6,16 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
-/// An error with a code of PostgreSQL's table (SQLSTATE).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SqlError {
     pub(crate) severity: Severity,
-    /// Five letters of PostgreSQL's appendix A.
+    /// SQLSTATE: PostgreSQL's appendix A.
     pub(crate) code: &'static str,
     pub(crate) message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
-    /// The statement fails.
     Error,
     /// The connection ends.
     Fatal,
@@ -39,12 +37,12 @@ impl SqlError {
         }
     }
 
-    /// A violation of the protocol, after which the connection ends.
+    /// The connection ends.
     pub(crate) fn protocol(message: impl Into<String>) -> Self {
         Self::fatal("08P01", message)
     }
 
-    /// A message that makes no sense here, after which the connection goes on.
+    /// The connection goes on.
     pub(crate) fn protocol_in_statement(message: impl Into<String>) -> Self {
         Self::new("08P01", message)
     }

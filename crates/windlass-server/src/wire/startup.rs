@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::frontend::Body;
 use super::sql_error::SqlError;
 
-/// Numbers in place of a version.
+/// In place of a version.
 const CANCEL: u32 = 1234 << 16 | 5678;
 const TLS: u32 = 1234 << 16 | 5679;
 const GSS: u32 = 1234 << 16 | 5680;
@@ -17,33 +17,28 @@ const GSS: u32 = 1234 << 16 | 5680;
 #[derive(Debug)]
 pub(crate) enum Opening {
     Tls,
-    /// Encryption by Kerberos, which this server does not have.
+    /// Encryption by Kerberos, which is refused.
     Gss,
     Cancel(CancelKey),
     Startup(Parameters),
 }
 
-/// Names a connection, and proves that its client asks.
+/// Names a connection, and is known to its client alone.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct CancelKey {
     pub(crate) process: u32,
     pub(crate) secret: Bytes,
 }
 
-/// What a client sets when it connects.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters {
-    /// Minor version of protocol 3.
+    /// Of protocol 3.
     pub(crate) minor: u16,
     pub(crate) values: BTreeMap<String, String>,
 }
 
 impl Opening {
-    /// Reads the body of the first message.
-    ///
-    /// # Errors
-    ///
-    /// A violation of the protocol, or another version of it.
+    /// Fails on a violation of the protocol, or another version of it.
     pub(crate) fn read(body: Bytes) -> Result<Self, SqlError> {
         let mut body = Body(body);
         let opening = match body.u32()? {
@@ -75,7 +70,7 @@ impl Opening {
     }
 }
 
-/// Names and values up to an empty name.
+/// Up to an empty name.
 fn parameters(body: &mut Body) -> Result<BTreeMap<String, String>, SqlError> {
     let mut values = BTreeMap::new();
     loop {
@@ -92,7 +87,7 @@ impl Parameters {
         self.values.get(name).map(String::as_str)
     }
 
-    /// Options of the protocol that the server does not know.
+    /// Options of the protocol itself, `_pq_.`.
     pub(crate) fn unknown_options(&self) -> Vec<String> {
         let names = self.values.keys().filter(|name| name.starts_with("_pq_."));
         names.cloned().collect()

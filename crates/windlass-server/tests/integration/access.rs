@@ -1,4 +1,4 @@
-//! Passwords and TLS, as clients of a server meet them.
+//! Passwords and TLS from the clients' side.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -14,19 +14,19 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use windlass_server::Access;
-use windlass_server::access::{AccessOptions, Source, passwd};
+use windlass_server::access::{ALPN, AccessOptions, Source, passwd};
 
 use super::raw::{TLS_REQUEST, exchange, has_error, startup};
 use super::served::{Served, block_on, error_of};
 
-/// A file of users, and a certificate for `localhost` with its key.
-struct Secrets {
+/// Users, and a certificate for `localhost` with its key.
+pub(crate) struct Secrets {
     folder: TempDir,
     roots: RootCertStore,
 }
 
 impl Secrets {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         fs::write(folder.path().join("cert.pem"), certified.cert.pem()).unwrap();
@@ -41,13 +41,13 @@ impl Secrets {
         secrets
     }
 
-    fn set(&self, user: &str, password: &str) {
+    pub(crate) fn set(&self, user: &str, password: &str) {
         let source = Source::FirstLine(&mut password.as_bytes());
         passwd(&self.folder.path().join("users"), user, source).unwrap();
     }
 
-    /// For a server that the test reaches on loopback, with the access that `listen` would have.
-    fn access(&self, listen: &str, has_tls: bool) -> Access {
+    /// The policy of `listen`, for a server that the test reaches on loopback.
+    pub(crate) fn access(&self, listen: &str, has_tls: bool) -> Access {
         let path = |name: &str| self.folder.path().join(name);
         let options = AccessOptions {
             users: Some(path("users")),
@@ -57,13 +57,24 @@ impl Secrets {
         Access::decide(&[listen.parse().unwrap()], &options).unwrap()
     }
 
+    /// A connection as a browser makes it.
+    pub(crate) async fn https(&self, address: SocketAddr) -> TlsStream<TcpStream> {
+        let stream = TcpStream::connect(address).await.unwrap();
+        self.handshake(stream, &[b"h2", b"http/1.1"]).await
+    }
+
     async fn tls(&self, address: SocketAddr) -> TlsStream<TcpStream> {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(TLS_REQUEST).await.unwrap();
         assert_eq!(stream.read_u8().await.unwrap(), b'S');
-        let config = ClientConfig::builder()
+        self.handshake(stream, &[]).await
+    }
+
+    async fn handshake(&self, stream: TcpStream, protocols: &[&[u8]]) -> TlsStream<TcpStream> {
+        let mut config = ClientConfig::builder()
             .with_root_certificates(self.roots.clone())
             .with_no_client_auth();
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         let name = ServerName::try_from("localhost").unwrap();
         TlsConnector::from(Arc::new(config))
             .connect(name, stream)
@@ -167,6 +178,28 @@ fn an_open_address_is_reached_over_tls_only() {
         client.simple_query("select count(*) from cities").await.unwrap();
         let stream = secrets.tls(server.address).await;
         assert!(config.password("wrong").connect_raw(stream, NoTls).await.is_err());
+    });
+}
+
+#[test]
+fn tls_without_a_request_for_it_names_the_protocol() {
+    let secrets = Secrets::new();
+    let server = Served::over(secrets.access("127.0.0.1:5432", true), &[], |_| {});
+    block_on(async {
+        let connect = || async { TcpStream::connect(server.address).await.unwrap() };
+        let mut config = server.config("alice");
+        let stream = secrets.handshake(connect().await, &[ALPN]).await;
+        let (client, connection) = config
+            .password("wonderland")
+            .connect_raw(stream, NoTls)
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        client.simple_query("select 1").await.unwrap();
+        let mut stream = secrets.handshake(connect().await, &[]).await;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        assert!(has_error(&answer, "08P01"));
     });
 }
 

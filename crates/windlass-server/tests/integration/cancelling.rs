@@ -7,14 +7,12 @@ use tokio_postgres::{CancelToken, Client, NoTls};
 
 use super::served::{ENDLESS, Served, block_on, error_of};
 
-/// Waits until the server runs `number` statements.
 pub(crate) async fn until_running(server: &Served, number: usize) {
     while server.watch.load().running != number {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-/// A statement that runs until it is cancelled.
 pub(crate) struct Endless {
     token: CancelToken,
     running: JoinHandle<bool>,

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::cancelling::until_running;
+use tokio::net::TcpStream;
+use tokio_postgres::NoTls;
+
+use super::cancelling::{Endless, until_running};
 use super::served::{ENDLESS, Served, block_on, error_of};
 
 #[test]
@@ -49,15 +52,23 @@ fn what_runs_longer_than_the_drain_is_ended() {
 }
 
 #[test]
-fn a_server_that_ends_takes_no_connection() {
+fn a_server_that_ends_takes_cancel_requests_and_no_login() {
     let mut server = Served::start();
     block_on(async {
         let client = server.connect().await;
+        let idle = server.connect().await;
+        let running = Endless::begin(&server, client).await;
         server.ask_to_end();
-        while !client.is_closed() {
+        while !idle.is_closed() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let refused = server.config("alice").connect(tokio_postgres::NoTls).await;
-        assert!(refused.is_err());
+        let Err(refused) = server.config("alice").connect(NoTls).await else {
+            panic!("a login while the server ends");
+        };
+        assert_eq!(error_of(&refused).0, "57P03");
+        // A stranger without a word does not hold the server up.
+        let _silent = TcpStream::connect(server.address).await.unwrap();
+        running.cancel().await;
     });
+    assert_eq!(server.end().ended, 0);
 }

@@ -1,5 +1,7 @@
 //! Prepared statements, portals, and values in binary form.
 
+use std::num::NonZeroUsize;
+
 use futures_util::StreamExt;
 use tokio_postgres::types::Type;
 
@@ -69,6 +71,67 @@ fn a_portal_pauses_after_the_rows_that_were_asked_for() {
         }
         assert_eq!(transaction.query_portal(&portal, 300).await.unwrap().len(), 100);
         assert!(transaction.query_portal(&portal, 300).await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_portal_that_pauses_leaves_its_place_to_others() {
+    let server = Served::with(|config| {
+        config.statements.running = NonZeroUsize::MIN;
+        config.statements.waiting = 0;
+    });
+    block_on(async {
+        let (mut first, second) = (server.connect().await, server.connect().await);
+        let transaction = first.transaction().await.unwrap();
+        let sql = "select value from generate_series(1, 1000)";
+        let portal = transaction.bind(sql, &[]).await.unwrap();
+        assert_eq!(transaction.query_portal(&portal, 300).await.unwrap().len(), 300);
+        second.simple_query("select 1").await.unwrap();
+        transaction
+            .batch_execute("declare c cursor for select 1")
+            .await
+            .unwrap();
+        second.simple_query("select 1").await.unwrap();
+        assert_eq!(transaction.query_portal(&portal, 900).await.unwrap().len(), 700);
+        assert_eq!(transaction.query("fetch 1 from c", &[]).await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn a_cursor_takes_values_and_gives_rows_in_parts() {
+    let server = Served::start();
+    block_on(async {
+        let mut client = server.connect().await;
+        let transaction = client.transaction().await.unwrap();
+        let declare = "declare c cursor for select city, people from cities where people > $1 order by city";
+        transaction.execute(declare, &[&100_000_i64]).await.unwrap();
+        let fetch = transaction.prepare("fetch 1 from c").await.unwrap();
+        let cities = ["Bern", "Oslo"];
+        for city in cities {
+            let row = transaction.query_one(&fetch, &[]).await.unwrap();
+            assert_eq!(row.get::<_, &str>(0), city);
+            assert!(row.get::<_, i64>(1) > 100_000);
+        }
+        assert!(transaction.query(&fetch, &[]).await.unwrap().is_empty());
+        transaction
+            .batch_execute("close c; declare c cursor for select 1")
+            .await
+            .unwrap();
+        let error = transaction.query(&fetch, &[]).await.unwrap_err();
+        assert_eq!(error_of(&error).1, "cached plan must not change result type");
+    });
+}
+
+#[test]
+fn a_cursor_over_a_wrong_query_fails_when_it_is_declared() {
+    let server = Served::start();
+    block_on(async {
+        let client = server.connect().await;
+        let error = client
+            .batch_execute("begin; declare c cursor for select nowhere.x from cities")
+            .await
+            .unwrap_err();
+        assert_eq!(error_of(&error).0, "42703");
     });
 }
 

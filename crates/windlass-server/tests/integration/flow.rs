@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 
 use super::served::{Served, block_on};
 
-/// A result that no buffer on the way holds: about 200 MB.
+/// About 200 MB: more than all buffers hold.
 const LARGE: &str = "select value, repeat('x', 100) from generate_series(1, 2000000)";
 
 #[test]
@@ -17,8 +17,8 @@ fn a_client_that_does_not_read_holds_no_worker() {
         let rows = slow.query_raw(LARGE, std::iter::empty::<i32>()).await.unwrap();
         let mut rows = Box::pin(rows);
         rows.next().await.unwrap().unwrap();
-        // The connection's task of this client reads no more once its channel is full only if it is
-        // not polled; so nothing of this runtime runs until the other client has its answers.
+        // The first client's connection task is polled by this runtime, so nothing runs here until
+        // the other client has its answers.
         for _ in 0..20 {
             other.simple_query("select count(*) from cities").await.unwrap();
         }

@@ -17,7 +17,7 @@ fn a_message_that_is_too_long_is_refused_before_it_is_read() {
         bytes.extend(b"Q\x3f\xff\xff\xff");
         let answer = exchange(server.address, &bytes).await;
         assert!(has_error(&answer, "54000"));
-        // Before the login the bound is PostgreSQL's.
+        // PostgreSQL's bound before a login.
         let answer = exchange(server.address, b"\0\x0f\xff\xff\0\x03\0\0").await;
         assert!(has_error(&answer, "54000"));
         server.connect().await.simple_query("select 1").await.unwrap();
@@ -49,7 +49,7 @@ fn a_login_that_does_not_go_on_ends() {
     });
 }
 
-/// Sessions of messages that are valid, broken, out of order, or no messages.
+/// Messages that are valid, broken or out of order, and other bytes.
 fn sessions() -> impl Strategy<Value = Vec<u8>> {
     let kinds = sample::select(b"QPBDECHSXpdcf!\0".to_vec());
     let texts = sample::select(vec![

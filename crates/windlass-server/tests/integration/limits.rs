@@ -1,4 +1,4 @@
-//! What one user, one statement and all together may have.
+//! Limits of a user, of a statement and of all.
 
 use std::num::NonZeroUsize;
 
@@ -11,7 +11,7 @@ fn some(number: usize) -> NonZeroUsize {
     NonZeroUsize::new(number).unwrap()
 }
 
-/// A server that runs one statement at a time, while `waiting` may wait.
+/// One statement runs, and `waiting` may wait.
 fn with_one_place(waiting: usize) -> Served {
     Served::with(move |config| {
         config.statements = StatementLimits {
@@ -76,7 +76,7 @@ fn a_user_at_its_limits_does_not_stop_another() {
         endless.cancel().await;
         let (code, text) = error_of(&again.simple_query(GROUPS).await.unwrap_err());
         assert_eq!(code, "53200", "{text}");
-        // The other tasks of the statement end soon after it.
+        // The statement's other tasks end a little later.
         while server.watch.load().memory_bytes > 0 {
             tokio::task::yield_now().await;
         }

@@ -1,6 +1,7 @@
 //! The server through its sockets, as clients see it.
 
 mod access;
+mod browser;
 mod cancelling;
 mod draining;
 mod extended;
@@ -15,3 +16,4 @@ mod simple;
 mod system;
 mod tables;
 mod tpch;
+mod ui;

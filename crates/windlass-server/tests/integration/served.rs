@@ -12,9 +12,11 @@ use tokio_postgres::{Client, Config, NoTls};
 use windlass_datafusion::pools::Pools;
 use windlass_server::{Access, Drained, Server, ServerConfig, Source, Tables, Watch};
 
-/// A running server. Its drop drains it.
+/// Its drop drains the server.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
+    /// The page's address, if it has one.
+    pub(crate) page: Option<SocketAddr>,
     pub(crate) watch: Watch,
     folder: TempDir,
     stop: Option<oneshot::Sender<()>>,
@@ -26,7 +28,7 @@ impl Served {
         Self::with(|_| {})
     }
 
-    /// A server over a folder with `cities.csv`, configured by `change`.
+    /// Serves a folder with `cities.csv`.
     pub(crate) fn with(change: impl FnOnce(&mut ServerConfig) + Send + 'static) -> Self {
         Self::over(Access::open_loopback(), &[], change)
     }
@@ -52,19 +54,21 @@ impl Served {
                     config.drain = std::time::Duration::from_secs(60);
                     change(&mut config);
                     let server = Server::start(config, pools).await.unwrap();
-                    ready.send((server.address().unwrap(), server.watch())).unwrap();
+                    let addresses = (server.address().unwrap(), server.ui_address().unwrap());
+                    ready.send((addresses, server.watch())).unwrap();
                     server
                         .serve(async {
-                            // A dropped sender stops the server as well.
+                            // A dropped sender stops the server too.
                             let _ = stopped.await;
                         })
                         .await
                 })
                 .unwrap()
         });
-        let (address, watch) = started.recv().expect("the server starts");
+        let ((address, page), watch) = started.recv().expect("the server starts");
         Self {
             address,
+            page,
             watch,
             folder,
             stop: Some(stop),
@@ -92,17 +96,16 @@ impl Served {
 
     pub(crate) async fn connect_as(&self, user: &str) -> Client {
         let (client, connection) = self.config(user).connect(NoTls).await.unwrap();
-        // Ends when the client is dropped, or when the server ends it.
+        // Ends when the client is dropped or the server closes.
         tokio::spawn(connection);
         client
     }
 
-    /// Asks the server to end, without waiting for it.
+    /// Does not wait.
     pub(crate) fn ask_to_end(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Ends the server, and says what it had to do.
     pub(crate) fn end(mut self) -> Drained {
         self.ask_to_end();
         self.thread.take().expect("ended once").join().unwrap()
@@ -123,13 +126,12 @@ impl Drop for Served {
 
 pub(crate) const CITIES: &str = "city,country,people\nBern,CH,134591\nOslo,NO,697549\nZug,CH,30542\n";
 
-/// Runs a test's code of clients.
 pub(crate) fn block_on<F: Future>(test: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap().block_on(test)
 }
 
-/// The code and the text of a server's error.
+/// Code and text.
 pub(crate) fn error_of(error: &tokio_postgres::Error) -> (String, String) {
     let error = error
         .as_db_error()
@@ -137,6 +139,6 @@ pub(crate) fn error_of(error: &tokio_postgres::Error) -> (String, String) {
     (error.code().code().to_owned(), error.message().to_owned())
 }
 
-/// A statement that ends by itself only after minutes, and pauses often.
+/// Takes minutes, and pauses often.
 pub(crate) const ENDLESS: &str =
     "select count(*) from generate_series(1, 20000000000) as a(i) where i % 7 = 3";

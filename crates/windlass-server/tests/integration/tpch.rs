@@ -41,7 +41,7 @@ pub(crate) async fn in_process(context: &SessionContext, sql: &str) -> Vec<Vec<S
     rows
 }
 
-/// Numbers without the zeros behind their point, which the two sides write differently.
+/// The two sides write the zeros behind a point differently.
 fn plain(value: &str) -> String {
     match value.parse::<f64>() {
         Ok(_) if value.contains('.') => value.trim_end_matches('0').trim_end_matches('.').to_owned(),

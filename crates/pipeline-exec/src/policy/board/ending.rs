@@ -38,9 +38,9 @@ pub(crate) fn changed<E: PipelinePorts>(
     }
 }
 
-/// Closes every admitted job that is late, the earliest deadline first. Returns whether there was
-/// one.
-pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
+/// Closes every admitted job whose deadline has passed, the earliest first. Returns whether there
+/// was one.
+pub(crate) fn enforce_all_deadlines<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
     let shared = env.shared();
     let mut any = false;
     while let Some((deadline_ns, key)) = shared.board.first_deadline(env) {
@@ -71,18 +71,19 @@ fn forget_deadline<E: PipelinePorts>(env: &E, job: JobHandle, deadline_ns: u64) 
     was_there
 }
 
+/// Closes the job if its deadline has passed. Returns whether it has.
 #[inline]
-pub(crate) fn close_if_late<E: PipelinePorts>(
+pub(crate) fn enforce_deadline<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
     job: JobHandle,
     now_ns: u64,
 ) -> bool {
-    let is_late = state.is_past_deadline(now_ns);
-    if is_late {
+    let is_past = state.is_past_deadline(now_ns);
+    if is_past {
         close(env, state, job, CloseReason::DeadlineExceeded);
     }
-    is_late
+    is_past
 }
 
 pub(crate) fn close<E: PipelinePorts>(
@@ -200,14 +201,14 @@ pub(crate) fn end<E: PipelinePorts>(
         run_ns,
         at_ns: now_ns,
     });
-    let end = match error {
+    let outcome = match error {
         Some(error) => Err(Box::new(error)),
         None => Ok(JobTimes {
             wait_ns,
             run_ns: run_ns.unwrap_or(0),
         }),
     };
-    let (waiter, sleepers) = env.change(&state.ledger, |ledger| ledger.tell(end));
+    let (waiter, sleepers) = env.change(&state.ledger, |ledger| ledger.tell(outcome));
     for waker in waiter.into_iter().chain(sleepers) {
         env.wake(waker);
     }

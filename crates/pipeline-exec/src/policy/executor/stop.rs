@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use executor_core::run_state::Closed;
 
-use crate::policy::board::ending::{Closing, close, close_if_late};
+use crate::policy::board::ending::{self, Closing, close};
 use crate::policy::guard::quietly_drop;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::job::ledger::CloseReason;
@@ -16,8 +16,8 @@ pub fn cancel<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle
     close(env, state, job, CloseReason::Cancelled);
 }
 
-pub(crate) fn stop_if_late<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
-    close_if_late(env, state, job, env.now_ns());
+pub(crate) fn enforce_deadline<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
+    ending::enforce_deadline(env, state, job, env.now_ns());
 }
 
 /// The jobs inside go on. [`PipelinePorts::all_ended`] is called when the last one has ended.

@@ -81,13 +81,13 @@ pub(crate) fn run<M: Memory>(
     let claims = Claims::new(spec.stages.counts(), word);
     let began_ns = now_ns();
     let deadline = spec.terms.as_ref().and_then(|terms| terms.deadline);
-    let is_late = || {
+    let is_past_deadline = || {
         let ns = now_ns().saturating_sub(began_ns);
         deadline.is_some_and(|deadline| Duration::from_nanos(ns) >= deadline)
     };
     let watch = Inside {
         outer,
-        is_closed: &|| claims.is_closed(mem) || is_late(),
+        is_closed: &|| claims.is_closed(mem) || is_past_deadline(),
     };
     let cx = outer.inside(&spec.id, &watch);
     let work = Work {
@@ -100,7 +100,7 @@ pub(crate) fn run<M: Memory>(
         if outer.is_cancelled() {
             return Err(JobError::plain(JobErrorKind::Cancelled));
         }
-        if is_late() {
+        if is_past_deadline() {
             return Err(JobError::plain(JobErrorKind::DeadlineExceeded));
         }
         match next(mem, &claims, work, &cx) {

@@ -1,7 +1,7 @@
 #![doc = include_str!("look/README.md")]
 
 use super::role::{role_of, visit_as_main, visit_as_reserve};
-use crate::policy::board::ending::close_late;
+use crate::policy::board::ending::enforce_all_deadlines;
 use crate::policy::board::select::has_work;
 use crate::policy::ports::PipelinePorts;
 use crate::step_cx::Role;
@@ -20,7 +20,7 @@ pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     let shared = env.shared();
     let mut now_ns = env.now_ns();
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
-    if shared.has_deadlines(env) && close_late(env, now_ns) {
+    if shared.has_deadlines(env) && enforce_all_deadlines(env, now_ns) {
         now_ns = env.now_ns();
     }
     loop {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::policy::board::allowance::Pays;
-use crate::policy::board::ending::{close, close_if_late, fail};
+use crate::policy::board::ending::{close, enforce_deadline, fail};
 use crate::policy::board::select::young_waits;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::job::ledger::{CloseReason, Failure};
@@ -101,7 +101,7 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
             let before_ns = self.uncharged_ns.get().unwrap_or(0);
             self.uncharged_ns.set(Some(before_ns + uncharged_ns));
         }
-        close_if_late(self.env, self.state, self.job, now_ns);
+        enforce_deadline(self.env, self.state, self.job, now_ns);
     }
 
     pub(crate) fn charged_ns(&self, ns: u64) -> u64 {
@@ -115,16 +115,16 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
 
     pub(crate) fn fail(&self, failure: Failure) {
         // The slot may have failed because it was told to stop.
-        self.check_deadline();
+        self.enforce_deadline();
         fail(self.env, self.state, self.job, failure);
     }
 
-    /// Reads the clock if the job has a deadline, and closes the job if it is late.
+    /// Reads the clock, if the job has a deadline at all.
     #[inline]
-    pub(crate) fn check_deadline(&self) {
+    pub(crate) fn enforce_deadline(&self) {
         let Self { env, job, state, .. } = *self;
         if state.deadline_ns.is_some() {
-            close_if_late(env, state, job, env.now_ns());
+            enforce_deadline(env, state, job, env.now_ns());
         }
     }
 

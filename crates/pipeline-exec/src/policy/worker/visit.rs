@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::piece::{self, Halt, Ran};
 use super::stay::{Stay, Visitor};
-use crate::policy::board::ending::{Closing, changed, close_if_late, end};
+use crate::policy::board::ending::{Closing, changed, end, enforce_deadline};
 use crate::policy::board::growing::{self, AfterTurn};
 use crate::policy::board::need;
 use crate::policy::board::publish::goes_in;
@@ -55,8 +55,8 @@ pub(crate) fn visit<E: PipelinePorts>(
     let mut claims = 0;
     // At least one claim, whatever the time, so each visit makes progress.
     while claims == 0 || !stay.is_over(now_ns) && !stops(env) {
-        let is_late = close_if_late(env, state, job, now_ns);
-        if stay.close_if_orphaned(now_ns) || is_late {
+        let is_past_deadline = enforce_deadline(env, state, job, now_ns);
+        if stay.close_if_orphaned(now_ns) || is_past_deadline {
             now_ns = env.now_ns();
             break;
         }
@@ -268,7 +268,7 @@ fn stage_over<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, now_ns: u64) -
         &body.stages,
         stage,
         &stay.cx(),
-        || stay.check_deadline(),
+        || stay.enforce_deadline(),
         |stage, slots| {
             env.observe(PipelineEvent::StageStarted { job, stage, slots });
             *lookers.get_or_insert(0) += slots.max(1);

@@ -55,7 +55,7 @@ pub(crate) struct Case {
 #[derive(Debug, Default)]
 struct Got {
     values: Vec<usize>,
-    /// `None` if the consumer did not wait for the end, or panicked.
+    /// `None`: the consumer did not wait, or panicked.
     end: Option<Result<(), String>>,
     acted: bool,
 }
@@ -132,7 +132,7 @@ impl Case {
         self.check_got(&got);
         let (peak, max) = (handle.snapshot().bytes_peak, self.peak_max());
         assert!(peak <= max, "held {peak} bytes, and not {max}");
-        // Slices of a dropped consumer may still run after the last item.
+        // A dropped consumer's slices may still run.
         while !handle.snapshot().over || handle.snapshot().bytes > 0 {
             thread::yield_now();
         }
@@ -313,7 +313,7 @@ impl Case {
         if self.script.knows_sizes || largest == smallest {
             return alone;
         }
-        // A batch that weighs more than expected exceeds the bound by the difference.
+        // What a batch weighs more than expected exceeds the bound.
         alone + largest - smallest
     }
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Signature, certificate in base64, and its hash in hexadecimal digits.
+/// Signature, certificate in base64, hash in hexadecimal.
 const CERTIFICATES: &[(&str, &str, Option<&str>)] = &[
     (
         "ECDSA with SHA-256",

@@ -34,7 +34,6 @@ impl Folder {
         passwd(&self.users(), name, Source::FirstLine(&mut &*input))
     }
 
-    /// The names of its files.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         entries
@@ -43,7 +42,6 @@ impl Folder {
     }
 }
 
-/// Whether the file's verifier of `name` is that of `password`.
 fn fits(path: &Path, name: &str, password: &[u8]) -> bool {
     let users = Users::read(path).unwrap();
     let kept = users.verifier(name).unwrap();
@@ -51,7 +49,6 @@ fn fits(path: &Path, name: &str, password: &[u8]) -> bool {
     *kept == Verifier::derived(password, kept.salt().to_vec(), iterations)
 }
 
-/// One verifier for lines whose password does not matter.
 fn line(name: &str) -> String {
     format!("{name}:{}\n", Verifier::of_password(b"other").unwrap().to_text())
 }

@@ -1,5 +1,4 @@
-//! Both sides of SCRAM: the example of RFC 7677, a client of the tests' own, and all that a client
-//! could send instead.
+//! Both sides of SCRAM: RFC 7677's example, the tests' own client, and broken clients.
 
 use std::path::Path;
 
@@ -64,7 +63,7 @@ impl<'a> Client<'a> {
         format!("{},,{}", self.flag, self.bare())
     }
 
-    /// The last message, and what the server has to answer.
+    /// And the answer it requires.
     fn last(&self, challenge: &str) -> (String, String) {
         let parts: Vec<_> = challenge.split(',').collect();
         let [nonce, salt, iterations] = parts[..] else {
@@ -91,7 +90,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// A whole login: whether the client is in, and then that the server proved itself.
+/// The client is in, and the server proved itself.
 fn login(name: &str, offered: Option<&[u8]>, client: &Client<'_>) -> Result<(), Denied> {
     let mut exchange = Exchange::begin(&users(), name, offered)?;
     let challenge = exchange.first(mechanism(client.flag), client.first().as_bytes())?;
@@ -197,7 +196,7 @@ fn a_proof_bound_to_another_certificate_is_refused() {
             assert_eq!(denied, Err(Denied::WrongBinding));
         }
     }
-    // The header was changed on its way: the client's last message has what it sent.
+    // The header was changed on its way.
     let client = Client::bound(b"secret", HASH);
     let mut exchange = Exchange::begin(&users(), "alice", None).unwrap();
     let first = client.first().replacen(END_POINT, "n", 1);
@@ -352,7 +351,6 @@ fn a_changed_last_message_is_refused() {
         denied(|last| last.replacen("c=biws", "c=eSws", 1)),
         Err(Denied::WrongBinding)
     );
-    // Signed text and proof do not fit.
     assert_eq!(
         denied(|last| last.replacen(",p=", ",x=y,p=", 1)),
         Err(Denied::WrongPassword)
@@ -416,7 +414,7 @@ fn debug_shows_no_secret() {
     assert_eq!(format!("{exchange:?}"), "Exchange { state: \"begun\", .. }");
 }
 
-/// A byte string that is near a message: pieces of the grammar in any order.
+/// Pieces of the grammar in any order.
 fn near() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
         "n",

@@ -15,7 +15,6 @@ use tokio_rustls::rustls::{
 use super::super::reread::Change;
 use super::*;
 
-/// A folder with `server.crt` and `server.key`.
 struct Files {
     folder: TempDir,
 }
@@ -45,7 +44,7 @@ impl Files {
         Identity::read(&self.path("server.crt"), &self.path("server.key"))
     }
 
-    /// The error, without the folder.
+    /// Without the folder.
     fn complaint(&self) -> String {
         let error = format!("{:#}", self.read().unwrap_err());
         error.replace(&format!("{}/", self.folder.path().display()), "")
@@ -56,7 +55,7 @@ fn made() -> CertifiedKey<KeyPair> {
     rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap()
 }
 
-/// Lets a client of these versions and protocols meet the server; both connections, or an error.
+/// A client of these versions and protocols meets the server.
 fn handshake(
     identity: &Identity,
     trusted: &Path,
@@ -112,7 +111,7 @@ fn the_end_point_is_the_hash_of_the_certificate_that_a_client_sees() {
     let (identity, path) = (files.read().unwrap(), files.path("server.crt"));
     let (client, _) = handshake(&identity, &path, &[&TLS13], &[]).unwrap();
     let seen = client.peer_certificates().unwrap().first().unwrap();
-    // rcgen signs by ECDSA with SHA-256 unless told otherwise.
+    // rcgen signs by ECDSA with SHA-256 by default.
     let hash = ::ring::digest::digest(&::ring::digest::SHA256, seen);
     assert_eq!(identity.end_point().unwrap(), hash.as_ref());
 }

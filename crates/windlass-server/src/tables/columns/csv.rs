@@ -9,25 +9,23 @@ use datafusion::arrow::datatypes::{Field, Schema};
 
 use crate::tables::shape::Columns;
 
-/// Number of rows below the header from which the types are inferred.
+/// Types are inferred from these rows below the header.
 const ROWS: usize = 1_000;
 
-/// Number of bytes that these rows and the header may take; if they take more, fewer rows are
-/// looked at.
+/// Bounds the header and these rows together.
 const BYTES_MAX: usize = 16 << 20;
 
 const CHUNK: u64 = 64 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads the header and the first rows.
 pub(super) fn read(file: &File) -> Result<Columns, String> {
     let sample = Sample::read(file).map_err(|error| error.to_string())?;
     let rows = &sample.bytes[..sample.whole_rows];
     if rows.is_empty() {
         return Err(format!("its first row is longer than {} MiB", BYTES_MAX >> 20));
     }
-    // Not part of the first column's name. The header is skipped when rows are read.
+    // Not a part of the first column's name. Readers of rows skip the header.
     let rows = rows.strip_prefix(BYTE_ORDER_MARK).unwrap_or(rows);
     let (schema, _) = Format::default()
         .with_header(true)
@@ -36,11 +34,11 @@ pub(super) fn read(file: &File) -> Result<Columns, String> {
     let fields = schema.fields().iter().enumerate();
     let fields = fields.map(|(index, field)| {
         let name = match field.name().as_str() {
-            // Data frames are written with an index that has no name.
+            // Data frames are written with a nameless index.
             "" => format!("column_{}", index + 1),
             name => name.to_owned(),
         };
-        // `Null`, if all values that were looked at are missing.
+        // `Null` if all its values were missing.
         Field::new(name, field.data_type().clone(), true)
     });
     Ok(Columns {
@@ -49,10 +47,9 @@ pub(super) fn read(file: &File) -> Result<Columns, String> {
     })
 }
 
-/// The beginning of a file.
 struct Sample {
     bytes: Vec<u8>,
-    /// Number of bytes up to the end of the last row that is complete.
+    /// Bytes up to the end of the last complete row.
     whole_rows: usize,
     line_breaks: bool,
 }
@@ -72,7 +69,6 @@ impl Sample {
                 .take(CHUNK)
                 .read_to_end(&mut sample.bytes)?;
             if read == 0 {
-                // The last row may end without a line break.
                 sample.whole_rows = sample.bytes.len();
                 return Ok(sample);
             }
@@ -86,7 +82,7 @@ impl Sample {
                     }
                     sample.whole_rows = index + 1;
                     rows += 1;
-                    // And the header.
+                    // One more, for the header.
                     if rows > ROWS {
                         return Ok(sample);
                     }
@@ -98,13 +94,13 @@ impl Sample {
     }
 }
 
-/// Where in a row a reader is.
+/// A reader's place in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     FieldStart,
     Field,
     Quoted,
-    /// After a quote within quotes, which ends them unless another follows.
+    /// A quote within quotes: ends them unless another follows.
     Quote,
 }
 

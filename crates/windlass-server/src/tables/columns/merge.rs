@@ -9,11 +9,11 @@ use crate::tables::error::TablesError;
 use crate::tables::listing::Format;
 use crate::tables::shape::Columns;
 
-/// The columns of a table of these files, of which there is at least one.
+/// The common columns of a table's files, at least one.
 ///
-/// Parquet: a column has one type in all files that have it. Where a file lacks it, its rows have
-/// none. CSV: all headers are the same, since rows are read by position; a column whose types
-/// differ is text, or floating point if all are numbers.
+/// Parquet: a column has one type in all files; rows of files without it have no value. CSV: all
+/// headers are the same, since rows are read by position; types that differ become text, or
+/// floating point if all are numbers.
 pub(crate) fn merge(files: &[(PathBuf, &Columns)], format: Format) -> Result<SchemaRef, TablesError> {
     match format {
         Format::Parquet => merge_parquet(files),
@@ -21,7 +21,7 @@ pub(crate) fn merge(files: &[(PathBuf, &Columns)], format: Format) -> Result<Sch
     }
 }
 
-/// Metadata of two writers may differ without the rows being any different.
+/// Writers' metadata may differ where rows do not.
 pub(super) fn without_metadata(schema: &Schema) -> Schema {
     let plain = |field: &FieldRef| Arc::new(field.as_ref().clone().with_metadata(Default::default()));
     Schema::new(schema.fields().iter().map(plain).collect::<Fields>())
@@ -29,9 +29,9 @@ pub(super) fn without_metadata(schema: &Schema) -> Schema {
 
 struct Merged<'a> {
     field: Field,
-    /// The first file that has it.
+    /// The first file with it.
     path: &'a Path,
-    /// Number of files that have it.
+    /// Files with it.
     files: usize,
 }
 
@@ -39,7 +39,7 @@ fn merge_parquet(files: &[(PathBuf, &Columns)]) -> Result<SchemaRef, TablesError
     let mut merged: Vec<Merged<'_>> = Vec::new();
     let mut last: Option<&SchemaRef> = None;
     for (path, columns) in files {
-        // Files of one writer: nothing to look for.
+        // The same columns as in the file before: no search.
         if last.is_some_and(|last| *last == columns.schema) {
             for column in merged
                 .iter_mut()
@@ -137,7 +137,7 @@ fn merge_csv(files: &[(PathBuf, &Columns)]) -> Result<SchemaRef, TablesError> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// As among the values of one file.
+/// As CSV's reader infers it among the values of one file.
 fn common_type(a: &DataType, b: &DataType) -> DataType {
     use DataType::{Date32, Float64, Int64, Null, Timestamp, Utf8};
     match (a, b) {

@@ -9,7 +9,6 @@ use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader
 
 use crate::tables::shape::Columns;
 
-/// Reads the footer.
 pub(super) fn read(file: &File) -> Result<Columns, String> {
     let metadata = ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Skip)
@@ -18,7 +17,7 @@ pub(super) fn read(file: &File) -> Result<Columns, String> {
     let metadata = metadata.file_metadata();
     let schema = parquet_to_arrow_schema(metadata.schema_descr(), metadata.key_value_metadata())
         .map_err(|error| error.to_string())?;
-    // As DataFusion does it: strings are read as views, and what a writer noted down is left out.
+    // As DataFusion does: strings become views, and the writers' metadata is dropped.
     let schema = transform_schema_to_view(&super::merge::without_metadata(&schema));
     Ok(Columns {
         schema: Arc::new(schema),

@@ -90,7 +90,7 @@ fn line_breaks_in_quotes_are_noticed() {
     assert!(breaks("a,b\n1,\"x\ny\"\n"));
     assert!(breaks("a,b\n\"he said \"\"x\ny\"\"\",1\n"));
     assert!(!breaks("a,b\n1,\"x,y\"\n2,\"\"\n"));
-    // Quotes count at the beginning of a value only.
+    // Quotes count only at a value's beginning.
     assert!(!breaks("a,b\n5\",x\n6\",y\n"));
     assert!(!breaks("a\r\n\"x\"\r\n"));
 }
@@ -138,7 +138,7 @@ fn cut_and_changed_parquet_files_are_errors() {
         fs::write(&path, &whole[..len]).unwrap();
         assert!(of(&path).is_err(), "{len} bytes");
     }
-    // Anything but a panic.
+    // Errors are fine, panics are not.
     for index in 0..whole.len() {
         let mut changed = whole.clone();
         changed[index] ^= 0x5a;

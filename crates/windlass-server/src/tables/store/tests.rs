@@ -114,11 +114,11 @@ fn what_is_outside_is_refused() {
         let listed = fixture.listed(Some(&location(&path)));
         assert!(listed.is_empty(), "{listed:?}");
     }
-    // A location has no `..`; what looks like one is a name.
+    // Locations parse no `..`; built ones take it as a name.
     assert!(Location::parse(folders.path("../outside/secret").to_str().unwrap()).is_err());
     let dots = Location::from(folders.path("../outside/secret").to_str().unwrap());
     assert!(matches!(fixture.get(&dots), Err(Error::NotFound { .. })));
-    // The root itself is a folder, and the root of all is none of ours.
+    // The root is a folder, and `/` is outside of every root.
     assert!(fixture.get(&location(&folders.root())).is_err());
     assert!(fixture.get(&Location::default()).is_err());
 }
@@ -145,7 +145,7 @@ fn links_are_refused_wherever_they_lead() {
     }
 }
 
-/// Whichever it finds, the link's target is never read.
+/// The open may find either, but never the target.
 #[test]
 fn a_link_that_comes_and_goes_is_never_followed() {
     let fixture = Fixture::new();
@@ -225,13 +225,13 @@ fn a_location_with_a_version_reads_that_version_or_nothing() {
     let meta = fixture.store.meta(&path, &version()).unwrap();
     assert_eq!(meta.size, 4);
     assert_eq!(fixture.get(&meta.location).unwrap(), "text");
-    // Plans that are sent keep the location as it is.
+    // A plan that is sent keeps the location.
     assert_eq!(Location::parse(meta.location.as_ref()).unwrap(), meta.location);
     let new = fixture.folders.csv("b.csv", "text");
     fs::rename(new, &path).unwrap();
     let error = fixture.get(&meta.location).unwrap_err();
     assert!(matches!(error, Error::Precondition { .. }), "{error}");
-    // Another process has copies with times of their own.
+    // Another process's copies have other times.
     let other = TablesStore::new(vec![Arc::clone(&fixture.root)]);
     let read = |location| async move { other.get(location).await?.bytes().await };
     assert_eq!(fixture.runtime.block_on(read(&meta.location)).unwrap(), "text");

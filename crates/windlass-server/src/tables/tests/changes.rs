@@ -27,7 +27,7 @@ fn new_changed_and_removed_files_are_seen_by_the_next_statement() {
     assert_eq!(client.rows("SELECT count(*), min(x) FROM b"), ["4|2"]);
     fs::remove_dir_all(folders.path("b")).unwrap();
     assert!(client.error("SELECT * FROM b").contains("not found"));
-    // For all sessions.
+    // All sessions see it.
     assert_eq!(Client::new(&tables).names(), ["a"]);
 }
 
@@ -87,7 +87,6 @@ fn a_file_that_changes_while_a_statement_runs_ends_it() {
         assert!(error.contains(path.to_str().unwrap()), "{error}");
     }
     assert!(run(of_gone).contains("g.csv not found"));
-    // The next statement reads the new ones.
     assert_eq!(client.rows("SELECT a FROM p WHERE a > 0 ORDER BY a"), ["3", "4"]);
     assert_eq!(client.rows("SELECT a FROM c"), ["2"]);
 }
@@ -136,7 +135,7 @@ fn a_named_root_may_be_a_link_and_lead_elsewhere_later() {
     assert_eq!(client.rows("SELECT a FROM t"), ["2"]);
 }
 
-/// Each statement sees files that were complete; whether it sees one of them depends on the moment.
+/// A statement sees complete files; which ones depends on the moment.
 #[test]
 fn listings_beside_files_that_come_and_go_are_no_errors() {
     let folders = Folders::new();
@@ -192,7 +191,6 @@ fn unchanged_files_are_not_opened_again() {
     assert!(Arc::ptr_eq(&first, &look()));
     folders.parquet("t/3.parquet", vec![("a", integers(&[3]))]);
     let second = look();
-    // Files that stayed keep what was read of them.
     assert!(Arc::ptr_eq(&first.files[0], &second.files[0]));
     assert!(Arc::ptr_eq(&first.files[1], &second.files[1]));
     assert_eq!(second.files.len(), 3);

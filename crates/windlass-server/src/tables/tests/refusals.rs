@@ -23,7 +23,7 @@ fn two_tables_of_a_name_are_an_error_that_names_both() {
     let client = Client::new(&folders.tables());
     folders.parquet("Sales/a.parquet", vec![("x", integers(&[1]))]);
     folders.csv("other.csv", "x\n1\n");
-    // Where the server runs already, only the table is lost.
+    // A running server loses only that table.
     let error = client.error("SELECT * FROM sales");
     assert!(error.contains("sales.csv") && error.contains("Sales"), "{error}");
     assert_eq!(client.names(), ["other"]);
@@ -51,7 +51,7 @@ fn sources_that_are_not_there_are_errors_at_the_start() {
     assert!(error(named("missing.csv")).contains("missing.csv"));
     folders.csv("a.csv", "x\n1\n");
     assert!(error(Source::Folder(folders.path("a.csv"))).contains("not a folder"));
-    // What is there but is no table, yet, is an error of the statements that name it.
+    // At the start it is no error, only for statements that name it.
     folders.csv("a.txt", "x\n1\n");
     let client = Client::new(&Tables::new(&[named("a.txt")]).unwrap());
     assert!(client.error("SELECT * FROM t").contains(".parquet"));
@@ -128,7 +128,7 @@ fn a_broken_file_is_an_error_that_names_it_and_other_tables_work() {
         ["good"]
     );
     assert_eq!(summary.len(), 8);
-    // Mended, it is a table again.
+    // Mended.
     write_parquet(&broken, vec![("a", integers(&[7]))]);
     assert_eq!(client.rows("SELECT * FROM broken"), ["7"]);
 }

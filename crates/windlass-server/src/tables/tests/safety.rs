@@ -15,7 +15,7 @@ fn nothing_is_written_and_nothing_outside_is_read_by_sql() {
     symlink(&secret, folders.path("link.csv")).unwrap();
     symlink(folders.outside(""), folders.path("linked")).unwrap();
     let client = Client::new(&folders.tables());
-    // As if statements could name paths, and make tables.
+    // As if statements could name paths and make tables.
     let client = Client {
         session: SessionContext::new_with_state(client.session.state()).enable_url_table(),
         ..client

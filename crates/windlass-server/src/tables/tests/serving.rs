@@ -88,7 +88,6 @@ fn partitions_are_columns() {
             .rows("SELECT year, sum(id) FROM sales WHERE city <> 'Bonn' OR id = 4 GROUP BY year ORDER BY 1"),
         ["2023|1", "2024|3", "2025|4"]
     );
-    // Only folders that the filter leaves are in the plan.
     let plan = explain(
         &client,
         "SELECT id FROM sales WHERE year = 2024 AND city = 'Bonn'",
@@ -150,7 +149,6 @@ fn a_plan_counts_rows_by_footers_and_prunes_row_groups() {
         .rows("EXPLAIN ANALYZE SELECT a FROM t WHERE a = 250")
         .join("\n");
     assert!(plan.contains("files_ranges_pruned_statistics=4 total"), "{plan}");
-    // As many files as the limit needs.
     let plan = explain(&client, "SELECT a FROM t LIMIT 150");
     assert!(
         plan.contains("1.parquet") && !plan.contains("2.parquet"),
@@ -182,7 +180,7 @@ fn line_breaks_in_values_are_read() {
     }
     folders.csv("t.csv", &text);
     let client = Client::new(&folders.tables());
-    // Files are cut for several workers from this size on.
+    // From this size on, files are cut for several workers.
     client.rows("SET datafusion.optimizer.repartition_file_min_size = 1");
     assert_eq!(client.rows("SELECT count(*), sum(a) FROM t"), ["2000|1999000"]);
 }

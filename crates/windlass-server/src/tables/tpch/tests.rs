@@ -66,7 +66,6 @@ fn the_smallest_scale_has_all_tables() {
     assert_eq!(tables["lineitem"].schema().fields().len(), 16);
 }
 
-/// What is refused for lack of memory is what would not fit, and not much less.
 #[test]
 fn the_estimate_of_memory_is_near_the_truth() {
     let parts: Vec<_> = TABLES

@@ -1,14 +1,10 @@
-//! File systems are waited for on tokio's threads for that.
+//! Waits for file systems on tokio's blocking threads.
 
 use tokio::runtime::Handle;
 use tokio::task::JoinError;
 
-/// Calls `work` where it may block; on this thread if it belongs to no runtime. Fails if the
-/// runtime shuts down.
-///
-/// # Panics
-///
-/// If `work` does.
+/// Calls `work`, on this thread outside of a runtime. Fails if the runtime shuts down. Panics of
+/// `work` go on here.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, JoinError> {

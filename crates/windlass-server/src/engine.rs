@@ -15,7 +15,6 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::setup_pg_catalog;
 use windlass_datafusion::{Windlass, WindlassExt};
 
-use crate::nodes::Nodes;
 use crate::queries::Queries;
 use crate::system_tables::{self, SessionUser};
 use crate::tables::{CATALOG, SCHEMA, Tables};
@@ -43,7 +42,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Makes the engine over `tables`, which plans over the workers of `nodes` if there are any.
+    /// Makes the engine over `tables`. `planner` may give its sessions another planner.
     ///
     /// # Errors
     ///
@@ -54,21 +53,18 @@ impl Engine {
         partitions: usize,
         tables: &Tables,
         queries: &Arc<Queries>,
-        nodes: Option<&Nodes>,
+        planner: impl FnOnce(SessionStateBuilder) -> Result<SessionStateBuilder, DataFusionError>,
     ) -> Result<Self, DataFusionError> {
         let config = SessionConfig::new()
             .with_target_partitions(partitions)
             .with_information_schema(true)
             .with_default_catalog_and_schema(CATALOG, SCHEMA)
             .with_create_default_catalog_and_schema(false);
-        let mut builder = SessionStateBuilder::new()
+        let builder = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime)
             .with_default_features();
-        if let Some(nodes) = nodes {
-            builder = nodes.plan_over_workers(builder)?;
-        }
-        let state = builder.with_windlass(windlass).build();
+        let state = planner(builder)?.with_windlass(windlass).build();
         tables.register(&state)?;
         let catalog = state.catalog_list().catalog(CATALOG);
         let catalog = catalog.ok_or_else(|| internal_datafusion_err!("there is no catalog {CATALOG}"))?;

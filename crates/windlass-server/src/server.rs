@@ -150,7 +150,10 @@ impl Server {
             config.partitions,
             &config.tables,
             &queries,
-            nodes.as_ref(),
+            |builder| match &nodes {
+                Some(nodes) => nodes.plan_over_workers(builder),
+                None => Ok(builder),
+            },
         )?;
         let listener = TcpListener::bind(config.listen).await;
         let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;

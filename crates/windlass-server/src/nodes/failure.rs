@@ -192,6 +192,10 @@ fn why(status: &Status) -> String {
         text = error.to_string();
         cause = error.source();
     }
+    if text.contains("broken pipe") {
+        // What HTTP/2 says of a ping without an answer, too.
+        return "it does not answer, or its connection broke".to_owned();
+    }
     text
 }
 

@@ -93,17 +93,20 @@ impl ExecutionPlan for ReceivedExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let rows = self.plan.execute(partition, context)?;
-        let schema = rows.schema();
-        let rows = AssertUnwindSafe(rows)
-            .catch_unwind()
-            .map(|item| item.unwrap_or_else(|panic| Err(error_of(panic.as_ref()))));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        self.plan.execute(partition, context).map(panics_as_errors)
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
         self.plan.metrics()
     }
+}
+
+fn panics_as_errors(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let schema = rows.schema();
+    let rows = AssertUnwindSafe(rows)
+        .catch_unwind()
+        .map(|item| item.unwrap_or_else(|panic| Err(error_of(panic.as_ref()))));
+    Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
 fn error_of(panic: &(dyn Any + Send)) -> datafusion::error::DataFusionError {
@@ -119,5 +122,38 @@ impl DisplayAs for ReceivedExec {
 impl fmt::Debug for ReceivedExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::Schema;
+    use datafusion::datasource::physical_plan::{FileScanConfigBuilder, ParquetSource};
+    use datafusion::prelude::SessionConfig;
+    use futures_util::{FutureExt, stream};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_below_is_an_error_and_not_the_end_of_the_rows() {
+        let schema = Arc::new(Schema::empty());
+        let rows = stream::poll_fn(|_| panic!("a shelf fell down"));
+        let mut rows = panics_as_errors(Box::pin(RecordBatchStreamAdapter::new(schema, rows)));
+        let error = rows.next().now_or_never().unwrap().unwrap().unwrap_err();
+        assert!(error.to_string().contains("a shelf fell down"), "{error}");
+    }
+
+    #[test]
+    fn a_plan_over_another_store_is_refused() {
+        let received = |url: &str| {
+            let url = ObjectStoreUrl::parse(url).unwrap();
+            let source = Arc::new(ParquetSource::new(Arc::new(Schema::empty())));
+            let plan = DataSourceExec::from_data_source(FileScanConfigBuilder::new(url, source).build());
+            let session_config = &SessionConfig::new();
+            receive(WorkerPlanRewriteEvent { plan, session_config }).map(|_| ())
+        };
+        received("file://").unwrap();
+        let error = received("s3://bucket").unwrap_err().to_string();
+        assert!(error.contains("not s3://bucket"), "{error}");
     }
 }

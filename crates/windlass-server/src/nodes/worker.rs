@@ -137,7 +137,7 @@ impl WorkerServer {
             1,
             &config.tables,
             &Arc::<Queries>::default(),
-            None,
+            Ok,
         )?;
         let memory = UsersMemory::new(memory, config.memory);
         let queries = Arc::new(RunningQueries::new(&windlass, memory, config.queries_max));

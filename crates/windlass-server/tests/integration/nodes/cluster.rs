@@ -165,8 +165,13 @@ impl Worker {
 
     /// Waits until it has `number` queries.
     pub(crate) async fn until(&self, number: usize) {
-        while self.watch.queries().len() != number {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+        let waited = tokio::time::timeout(Duration::from_secs(60), async {
+            while self.watch.queries().len() != number {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        if waited.await.is_err() {
+            panic!("{number} queries were expected: {:?}", self.watch);
         }
     }
 }

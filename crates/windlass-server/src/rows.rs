@@ -9,6 +9,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow_pg::datatypes::arrow_schema_to_pg_fields;
 use arrow_pg::row_encoder::RowEncoder;
@@ -38,6 +39,9 @@ const CHUNK_ROWS: usize = 256;
 /// Bytes after which a chunk ends, however few rows it has.
 const CHUNK_BYTES: usize = 256 * 1024;
 
+/// The code of an error that is the server's fault.
+const INTERNAL: &str = "XX000";
+
 /// Number of chunks that wait for the client.
 const CHUNKS: usize = 2;
 
@@ -47,6 +51,7 @@ pub(crate) struct Order {
     pub(crate) formats: Formats,
     pub(crate) format_options: Arc<FormatOptions>,
     pub(crate) memory: memory::StatementMemory,
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// The rows of a statement that runs. Dropping it ends the statement.
@@ -56,6 +61,7 @@ pub(crate) struct Rows {
     columns: Option<Vec<Column>>,
     /// `None` once its end was seen.
     outcome: Option<AsyncTask<Result<(), SqlError>>>,
+    deadline: Option<Instant>,
     /// What was taken, and not given yet.
     rest: Chunk,
     open: OpenQuery,
@@ -91,6 +97,7 @@ impl Rows {
     ) -> Self {
         let (sender, pieces) = mpsc::channel(CHUNKS);
         let query = Arc::clone(open.query());
+        let deadline = order.deadline;
         let context = context.clone();
         let outcome = windlass.spawn(options, async move {
             if let Some(job) = AsyncJob::current() {
@@ -102,6 +109,7 @@ impl Rows {
             pieces,
             columns: None,
             outcome: Some(outcome),
+            deadline,
             rest: Chunk::default(),
             open,
             _admitted: admitted,
@@ -163,7 +171,7 @@ impl Rows {
         let Some(outcome) = &mut self.outcome else {
             return Ok(());
         };
-        let ended = ended(outcome).await;
+        let ended = ended(outcome, self.deadline).await;
         self.outcome = None;
         let outcome = ended.as_ref().copied().map_err(|error| error.code);
         self.open.ended(outcome);
@@ -172,7 +180,25 @@ impl Rows {
 }
 
 /// Waits for the end of a job's first task, and says how it ended. May be dropped at any time.
-async fn ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Result<T, SqlError> {
+async fn ended<T>(
+    task: &mut AsyncTask<Result<T, SqlError>>,
+    deadline: Option<Instant>,
+) -> Result<T, SqlError> {
+    let ended = first_task_ended(task).await;
+    ended.map_err(|error| with_its_cause(error, deadline, Instant::now()))
+}
+
+/// At its deadline any task of a job may be the first to end, and the others then miss it: a panic of
+/// DataFusion's, or an internal error.
+fn with_its_cause(error: SqlError, deadline: Option<Instant>, now: Instant) -> SqlError {
+    if error.code == INTERNAL && deadline.is_some_and(|deadline| now >= deadline) {
+        SqlError::timed_out()
+    } else {
+        error
+    }
+}
+
+async fn first_task_ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Result<T, SqlError> {
     match AssertUnwindSafe(task).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(TaskError::DeadlineExceeded)) => Err(SqlError::timed_out()),
@@ -186,7 +212,7 @@ async fn ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Result<T, SqlErr
 }
 
 fn internal(what: &str) -> SqlError {
-    SqlError::new("XX000", format!("internal error: {what}"))
+    SqlError::new(INTERNAL, format!("internal error: {what}"))
 }
 
 async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>) -> Result<(), SqlError> {
@@ -195,6 +221,7 @@ async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>
         formats,
         format_options,
         memory,
+        deadline: _,
     } = order;
     let logical = planned.plan(context).await?;
     let fields = fields(logical.schema().as_arrow(), &formats, Some(format_options))?;
@@ -301,14 +328,27 @@ impl Chunk {
 pub(crate) async fn in_job<T: Send + 'static>(
     windlass: &Windlass,
     options: JobOptions,
+    deadline: Option<Instant>,
     work: impl Future<Output = Result<T, SqlError>> + Send + 'static,
 ) -> Result<T, SqlError> {
-    ended(&mut windlass.spawn(options, work)).await
+    ended(&mut windlass.spawn(options, work), deadline).await
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn what_a_missed_deadline_has_broken_failed_by_the_deadline() {
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let cause = |error, deadline| with_its_cause(error, deadline, now).code;
+        assert_eq!(cause(internal("a panic"), Some(now)), "57014");
+        assert_eq!(cause(internal("a panic"), Some(now + second)), INTERNAL);
+        assert_eq!(cause(internal("a panic"), None), INTERNAL);
+        assert_eq!(cause(SqlError::new("22012", "divided"), Some(now)), "22012");
+    }
 
     #[test]
     fn a_chunk_is_given_in_parts_at_the_ends_of_rows() {

@@ -80,6 +80,7 @@ struct Begun {
     open: OpenQuery,
     admitted: Admitted,
     options: JobOptions,
+    deadline: Option<Instant>,
     /// Bytes that the session allows its statements.
     memory: Option<usize>,
 }
@@ -128,7 +129,7 @@ impl Session {
         let (shared, sql) = (Arc::clone(&self.shared), sql.to_owned());
         let options = self.windlass_options().job("reading a long statement".to_owned());
         let work = async move { statement::parse(&sql, &shared.parser) };
-        rows::in_job(&self.shared.windlass, options, work).await
+        rows::in_job(&self.shared.windlass, options, None, work).await
     }
 
     /// Begins a statement for those who want to cancel it.
@@ -401,6 +402,7 @@ impl Session {
             open,
             admitted,
             options,
+            deadline,
             memory,
         } = self.begin_query(text).await?;
         let order = Order {
@@ -408,6 +410,7 @@ impl Session {
             formats,
             format_options: self.settings.format_options(),
             memory: self.shared.memory.statement(&self.user, memory),
+            deadline,
         };
         let windlass = &self.shared.windlass;
         Ok(Rows::begin(
@@ -429,7 +432,7 @@ impl Session {
         let mut begun = self.begin_query(text).await?;
         let context = self.context.clone();
         let work = async move { planned.describe(&context, &named).await };
-        let described = rows::in_job(&self.shared.windlass, begun.options, work).await;
+        let described = rows::in_job(&self.shared.windlass, begun.options, begun.deadline, work).await;
         begun
             .open
             .ended(described.as_ref().map(|_| ()).map_err(|error| error.code));
@@ -457,6 +460,7 @@ impl Session {
         let name = format!("statement {} of {}", query.number, query.user);
         Ok(Begun {
             options: settings.job(name),
+            deadline,
             memory: settings.memory,
             open,
             admitted,

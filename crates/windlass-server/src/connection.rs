@@ -314,7 +314,10 @@ impl Connection {
     ) -> Result<(), Failed> {
         let state = std::mem::replace(&mut session.portal(name)?.state, PortalState::Finished);
         let mut rows = match state {
-            PortalState::Running(rows) => rows,
+            PortalState::Running(mut rows) => {
+                rows.go_on(ends.cancelled.clone());
+                rows
+            }
             // As PostgreSQL says of a portal that has given all.
             PortalState::Finished => {
                 self.complete("SELECT", 0);
@@ -378,6 +381,7 @@ impl Connection {
             self.complete("FETCH", 0);
             return Ok(());
         };
+        rows.go_on(ends.cancelled.clone());
         let (count, is_at_end) = self.some_rows(ends, &mut rows, limit.unwrap_or(u64::MAX)).await?;
         if !is_at_end {
             session.portal(cursor)?.state = PortalState::Running(rows);

@@ -24,6 +24,7 @@ use pgwire::api::results::{FieldFormat, FieldInfo};
 use pgwire::types::format::FormatOptions;
 use pipeline_exec::panic_text;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use windlass_datafusion::Windlass;
 use windlass_datafusion::pools::{AsyncJob, AsyncTask, JobOptions, TaskError};
 
@@ -114,6 +115,11 @@ impl Rows {
             open,
             _admitted: admitted,
         }
+    }
+
+    /// Notes that further rows are asked for, which `cancelled` ends.
+    pub(crate) fn go_on(&mut self, cancelled: CancellationToken) {
+        self.open.goes_on(cancelled);
     }
 
     /// Waits for the columns. May be dropped at any time.

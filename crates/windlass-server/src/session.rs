@@ -450,10 +450,13 @@ impl Session {
         let shortest = timeouts.into_iter().flatten().min();
         let deadline = shortest.and_then(|timeout| Instant::now().checked_add(timeout));
         let process = self.connected.key().process;
-        let open = self
-            .shared
-            .queries
-            .enter(process, &self.user, text, settings.class);
+        let open = self.shared.queries.enter(
+            process,
+            &self.user,
+            text,
+            settings.class,
+            self.connected.statement(),
+        );
         let admitted = within(deadline, self.shared.admission.enter(&self.user)).await??;
         settings.deadline = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let query = open.query();

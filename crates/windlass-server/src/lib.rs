@@ -26,6 +26,7 @@ mod operator;
 mod parameters;
 mod plan;
 mod queries;
+mod relations;
 mod rows;
 mod savepoints;
 mod server;

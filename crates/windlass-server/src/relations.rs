@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{ObjectName, Query, Statement, Visit, Visit
 use crate::wire::SqlError;
 
 /// Number of tables. Planning a join of as many takes seconds.
-const TABLES_MAX: u64 = 500;
+const TABLES_MAX: u64 = 200;
 
 /// Checks a statement.
 ///

@@ -293,6 +293,7 @@ impl Connection {
         let mut rows = match state {
             PortalState::Running(mut rows) => {
                 self.while_connected(ends, rows.resume()).await?;
+                rows.go_on(ends.cancelled.clone());
                 rows
             }
             // As PostgreSQL says of a portal that has given all.
@@ -392,6 +393,7 @@ impl Connection {
                 return Ok(());
             }
         };
+        rows.go_on(ends.cancelled.clone());
         if self.while_connected(ends, rows.columns()).await? != columns {
             let what = "a cursor gives its rows in the formats of its first FETCH, \
                         and in the columns of its DECLARE";

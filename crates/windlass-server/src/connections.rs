@@ -119,6 +119,13 @@ impl Connected {
         token
     }
 
+    /// The token of the statement that has begun; one that nothing cancels, if none has.
+    pub(crate) fn statement(&self) -> CancellationToken {
+        let table = lock(&self.all.table);
+        let open = table.open.get(&self.key.process);
+        open.and_then(|open| open.statement.clone()).unwrap_or_default()
+    }
+
     /// Ends the statement: a request that comes now ends nothing.
     pub(crate) fn end(&self) {
         self.all.set(self.key.process, None);

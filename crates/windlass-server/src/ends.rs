@@ -7,7 +7,7 @@ use crate::wire::SqlError;
 
 /// What ends one statement of a session.
 pub(crate) struct Ends {
-    cancelled: CancellationToken,
+    pub(crate) cancelled: CancellationToken,
     killed: CancellationToken,
 }
 

@@ -31,6 +31,7 @@ mod parameters;
 mod plan;
 mod queries;
 mod recent;
+mod relations;
 mod rows;
 mod runtime;
 mod savepoints;

@@ -12,6 +12,7 @@ use windlass_datafusion::Class;
 use windlass_datafusion::pools::{AsyncJob, JobUse};
 
 use crate::recent::{Recent, Times};
+use crate::wire::SqlError;
 
 /// Letters of a statement that are kept.
 const TEXT_MAX: usize = 1_000;
@@ -57,7 +58,12 @@ pub(crate) struct OpenQuery {
     all: Arc<Queries>,
     query: Arc<Query>,
     outcome: Result<(), &'static str>,
+    /// Cancelled if the client has asked for the statement's end.
+    cancelled: CancellationToken,
 }
+
+/// The outcome of a statement of which nothing was said: its client has gone or has enough.
+const ABANDONED: &str = "abandoned";
 
 /// Time from which on a statement's end is a line of the log.
 const SLOW: Duration = Duration::from_secs(1);
@@ -69,6 +75,7 @@ impl Queries {
         user: &Arc<str>,
         text: &str,
         class: Class,
+        cancelled: CancellationToken,
     ) -> OpenQuery {
         let mut table = lock(&self.table);
         table.begun += 1;
@@ -88,8 +95,8 @@ impl Queries {
         OpenQuery {
             all: Arc::clone(self),
             query,
-            // If it is said nothing of, its client has gone or has enough.
-            outcome: Err("abandoned"),
+            outcome: Err(ABANDONED),
+            cancelled,
         }
     }
 
@@ -170,11 +177,25 @@ impl OpenQuery {
         self.outcome = outcome;
     }
 
+    /// Notes that a further part of the statement's rows is asked for, which this token ends.
+    pub(crate) fn goes_on(&mut self, cancelled: CancellationToken) {
+        self.cancelled = cancelled;
+    }
+
+    /// A statement that a request has ended was dropped before it could say so.
+    fn outcome(&self) -> &'static str {
+        match self.outcome {
+            Ok(()) => "ok",
+            Err(ABANDONED) if self.cancelled.is_cancelled() => SqlError::cancelled_by_user().code,
+            Err(code) => code,
+        }
+    }
+
     /// Counts the statement, and logs it if it was slow or failed.
     fn report(&self) {
         let query = &*self.query;
         let (took, used) = (query.open_for(), query.used());
-        let outcome = self.outcome.err().unwrap_or("ok");
+        let outcome = self.outcome();
         metrics::counter!("windlass_statements_total", "outcome" => outcome).increment(1);
         metrics::histogram!("windlass_statement_seconds", "class" => query.class.name()).record(took);
         if took >= SLOW || self.outcome.is_err() {
@@ -213,5 +234,36 @@ impl fmt::Debug for Query {
             .field("number", &self.number)
             .field("user", &self.user)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_a_request_has_ended_is_counted_as_its_client_was_told() {
+        let queries = Arc::<Queries>::default();
+        let enter = |token: &CancellationToken| {
+            queries.enter(
+                1,
+                &Arc::from("alice"),
+                "select 1",
+                Class::default(),
+                token.clone(),
+            )
+        };
+        let (first, second) = (CancellationToken::new(), CancellationToken::new());
+        let mut open = enter(&first);
+        assert_eq!(open.outcome(), ABANDONED);
+        first.cancel();
+        assert_eq!(open.outcome(), "57014");
+        open.goes_on(second.clone());
+        assert_eq!(open.outcome(), ABANDONED);
+        open.ended(Ok(()));
+        second.cancel();
+        assert_eq!(open.outcome(), "ok");
+        drop(open);
+        assert!(queries.open().is_empty());
     }
 }

@@ -130,7 +130,7 @@ impl Session {
         let (shared, sql) = (Arc::clone(&self.shared), sql.to_owned());
         let options = self.windlass_options().job("reading a long statement".to_owned());
         let work = async move { statement::parse(&sql, &shared.parser) };
-        rows::in_job(&self.shared.windlass, options, work).await
+        rows::in_job(&self.shared.windlass, options, None, work).await
     }
 
     /// Begins a statement for those who want to cancel it.
@@ -437,7 +437,7 @@ impl Session {
         let work = async move { planned.describe(&context, &named).await };
         let described = tokio::select! {
             biased;
-            described = rows::in_job(&self.shared.windlass, begun.options, work) => described,
+            described = rows::in_job(&self.shared.windlass, begun.options, begun.deadline, work) => described,
             () = begun.open.query().cancelled() => Err(SqlError::cancelled_by_user()),
         };
         begun
@@ -457,10 +457,13 @@ impl Session {
         let shortest = timeouts.into_iter().flatten().min();
         let deadline = shortest.and_then(|timeout| Instant::now().checked_add(timeout));
         let process = self.connected.key().process;
-        let open = self
-            .shared
-            .queries
-            .enter(process, &self.user, text, settings.class);
+        let open = self.shared.queries.enter(
+            process,
+            &self.user,
+            text,
+            settings.class,
+            self.connected.statement(),
+        );
         let query = open.query();
         let admitted = tokio::select! {
             biased;

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
 use crate::complexity;
+use crate::relations;
 use crate::wire::SqlError;
 
 /// Bytes of a statement whose parser needs no more stack than a thread has, however it is nested.
@@ -87,8 +88,9 @@ fn parse_here(sql: &str, parser: &PostgresCompatibilityParser) -> Result<Vec<Sta
 ///
 /// # Errors
 ///
-/// If it would write, or is nothing that this server has.
+/// If it would write, is nothing that this server has, or reads too many tables.
 pub(crate) fn action(statement: Statement) -> Result<Action, SqlError> {
+    relations::check(&statement)?;
     let action = match statement {
         Statement::Query(query) => {
             only_reads(&query)?;

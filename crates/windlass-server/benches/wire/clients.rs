@@ -1,4 +1,4 @@
-//! Clients of an engine.
+//! Clients of an engine, and the rows that they get.
 
 use std::time::Instant;
 

@@ -27,7 +27,7 @@ pub(crate) enum Short {
 impl Short {
     pub(crate) fn sql(self) -> &'static str {
         match self {
-            Self::Point => "select c_name, c_acctbal from customer where c_custkey = 12345",
+            Self::Point => "select c_name, c_acctbal from customer where c_custkey = 123",
             Self::Aggregate => queries::SHORT,
         }
     }

@@ -58,6 +58,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let process = windlass::start(options, address, &source, &more)?;
     let server = Running::of_windlass(address, process)?;
     let outcomes = Outcomes::default();
+    // By which it was seen to answer.
+    outcomes.add("ok");
     let sampler = Sampler::new(&server, operator)?;
     let idle = sampler.sample(&outcomes)?;
     println!("{}", Sample::HEADER);
@@ -148,6 +150,7 @@ impl<'a> Sampler<'a> {
             let sample = self.sample(outcomes)?;
             let is_settled = sample.queries == 0
                 && sample.held.files <= idle.held.files
+                && sample.held.threads <= idle.held.threads
                 && sample.metrics.is_idle(idle.metrics.connections());
             if is_settled || Instant::now() > until {
                 return Ok(sample);

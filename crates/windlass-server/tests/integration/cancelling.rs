@@ -85,6 +85,21 @@ fn a_statement_ends_at_its_timeout() {
 }
 
 #[test]
+fn a_timeout_is_a_timeout_whichever_task_sees_it_first() {
+    let server = Served::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "select count(*) from (select value % 1000 as k, count(*) from generate_series(1, 300000) group by 1)";
+        for timeout in 1..60 {
+            let sql = format!("set statement_timeout = {timeout}; {sql}");
+            if let Err(error) = client.simple_query(&sql).await {
+                assert_eq!(error_of(&error).0, "57014", "{error:?}");
+            }
+        }
+    });
+}
+
+#[test]
 fn the_server_bounds_the_time_of_every_statement() {
     let server = Served::with(|config| config.statement_time_max = Some(Duration::from_millis(50)));
     block_on(async {

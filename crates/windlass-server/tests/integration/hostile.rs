@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::program::{PATIENCE, Program, is_all};
 use super::raw::{TLS_REQUEST, exchange, has_error, message, startup};
-use super::served::{Served, block_on};
+use super::served::{Served, block_on, error_of};
 
 #[test]
 fn a_message_that_is_too_long_is_refused_before_it_is_read() {
@@ -193,6 +193,16 @@ fn a_statement_of_any_depth_and_length_is_answered_and_the_server_goes_on() {
                 }
             }
         }
+        let doubles = (1..40).map(|level| format!(", a{level} as (select 1 from a{0} x, a{0} y)", level - 1));
+        let sql = format!(
+            "with a0 as (select 1){} select * from a39",
+            doubles.collect::<String>()
+        );
+        let error = timeout(PATIENCE, client.simple_query(&sql))
+            .await
+            .expect("an answer")
+            .unwrap_err();
+        assert_eq!(error_of(&error).0, "54001");
         client.simple_query("select * from cities").await.unwrap();
     });
     program.end();

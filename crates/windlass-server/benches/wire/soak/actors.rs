@@ -266,7 +266,7 @@ fn asks_at_a_pace(stage: &Stage<'_>) -> anyhow::Result<()> {
     let mut due = Instant::now();
     while stage.goes_on() {
         sleep_until(due);
-        let asked = client.simple_query("select c_name, c_acctbal from customer where c_custkey = 12345");
+        let asked = client.simple_query("select c_name, c_acctbal from customer where c_custkey = 123");
         stage.outcomes.ended(runtime.block_on(asked))?;
         stage.outcomes.took(due.elapsed());
         due += PACE;

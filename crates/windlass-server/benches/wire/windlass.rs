@@ -25,7 +25,7 @@ pub(crate) fn start(
         .args([
             "--listen",
             &address.to_string(),
-            "--workers",
+            "--threads",
             &options.threads.to_string(),
         ])
         .args(["--drain", "5s"])

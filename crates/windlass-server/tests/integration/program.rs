@@ -38,7 +38,7 @@ impl Program {
             .arg(env!("CARGO_BIN_EXE_windlass-server"))
             .arg("--tables")
             .arg(&tables)
-            .args(["--listen", "127.0.0.1:0", "--workers", "2"])
+            .args(["--listen", "127.0.0.1:0", "--threads", "2"])
             .args(arguments)
             .current_dir(&tables)
             .env("RUST_LOG", "warn")

@@ -1,5 +1,8 @@
 //! What a connection has made: its settings, prepared statements, portals and cursors.
 
+mod portal;
+mod reply;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,6 +30,11 @@ use crate::shared::Shared;
 use crate::statement::{self, Action};
 use crate::wire::{Bind, Column, Format, SqlError, TransactionStatus};
 
+pub(crate) use portal::PortalState;
+use portal::{Portal, Prepared};
+pub(crate) use reply::Reply;
+use reply::{Told, done, done_telling, done_with, reported};
+
 /// Number of prepared statements, and of portals, that a session keeps.
 const KEPT_MAX: usize = 10_000;
 
@@ -46,34 +54,6 @@ pub(crate) struct Session {
     portals: HashMap<String, Portal>,
 }
 
-/// A prepared statement.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) text: String,
-    /// `None` for a statement without words.
-    action: Option<Action>,
-    pub(crate) parameter_types: Vec<Type>,
-    /// Columns, if it gives rows; a cursor's are known only then.
-    schema: Option<Arc<Schema>>,
-}
-
-/// A statement with its values, on its way through its rows.
-pub(crate) struct Portal {
-    prepared: Arc<Prepared>,
-    parameters: Option<Arc<Parameters>>,
-    formats: Formats,
-    /// Number of savepoints before it.
-    depth: usize,
-    pub(crate) state: PortalState,
-}
-
-pub(crate) enum PortalState {
-    Fresh,
-    /// Rows that are left.
-    Running(Box<Rows>),
-    Finished,
-}
-
 /// A statement that may run.
 struct Begun {
     open: OpenQuery,
@@ -84,25 +64,6 @@ struct Begun {
     memory: Option<usize>,
     /// What other machines get to know of it.
     remote: Option<RemoteStatement>,
-}
-
-/// Name and value of a setting that changed.
-type Told = (&'static str, String);
-
-/// What an action gives at once.
-pub(crate) enum Reply {
-    /// Rows that come one after another.
-    Rows(Box<Rows>),
-    /// One row of one column of text.
-    Row { name: String, value: String },
-    /// Up to this number of rows of a cursor.
-    Fetch { cursor: String, rows: Option<u64> },
-    Done {
-        tag: &'static str,
-        /// Settings that changed, for the client.
-        changed: Vec<Told>,
-        notice: Option<String>,
-    },
 }
 
 impl Session {
@@ -610,73 +571,8 @@ impl Session {
     }
 }
 
-impl Prepared {
-    /// The columns as text; `None` if it gives no rows.
-    fn columns(&self, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
-        let Some(schema) = &self.schema else {
-            return Ok(None);
-        };
-        rows::columns(&rows::fields(schema, formats, None)?).map(Some)
-    }
-}
-
-impl Portal {
-    /// The columns of a cursor in the formats of the FETCH that asks for its rows.
-    pub(crate) fn columns_in(&self, formats: &Formats) -> Result<Option<Vec<Column>>, SqlError> {
-        self.prepared.columns(formats)
-    }
-
-    pub(crate) fn formats(&self) -> &Formats {
-        &self.formats
-    }
-
-    /// The columns that its client may know from its prepared statement.
-    pub(crate) fn known(&self) -> Option<&Arc<Schema>> {
-        self.prepared.schema.as_ref()
-    }
-
-    /// What is to be begun: the action with its text, values and formats; `None` for no words.
-    pub(crate) fn to_begin(&self) -> Option<(Action, String, Option<Arc<Parameters>>, Formats)> {
-        let action = self.prepared.action.clone()?;
-        Some((
-            action,
-            self.prepared.text.clone(),
-            self.parameters.clone(),
-            self.formats.clone(),
-        ))
-    }
-}
-
 fn one_text(name: &str) -> Arc<Schema> {
     Arc::new(Schema::new(vec![Field::new(name, DataType::Utf8, false)]))
-}
-
-fn reported(changes: Vec<Change>) -> Vec<Told> {
-    let reported = changes.into_iter().filter_map(|change| match change {
-        Change::Reported(name, value) => Some((name, value)),
-        Change::Silent | Change::Engine => None,
-    });
-    reported.collect()
-}
-
-fn done(tag: &'static str) -> Reply {
-    done_with(tag, None)
-}
-
-fn done_telling(tag: &'static str, changed: impl IntoIterator<Item = Told>) -> Reply {
-    Reply::Done {
-        tag,
-        changed: changed.into_iter().collect(),
-        notice: None,
-    }
-}
-
-fn done_with(tag: &'static str, notice: Option<String>) -> Reply {
-    Reply::Done {
-        tag,
-        changed: Vec::new(),
-        notice,
-    }
 }
 
 fn no_portal(name: &str) -> SqlError {

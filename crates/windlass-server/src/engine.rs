@@ -139,7 +139,7 @@ fn session_user(user: &str) -> ScalarUDF {
     )
 }
 
-/// Frees advisory locks, of which there are none: pools of connections call it between two users.
+/// Does nothing, since there are no advisory locks; connection pools call it between two users.
 fn unlock_all() -> ScalarUDF {
     create_udf(
         "pg_advisory_unlock_all",

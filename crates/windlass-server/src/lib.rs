@@ -22,6 +22,7 @@ mod dialect;
 mod ends;
 mod engine;
 mod http;
+mod listener;
 mod login;
 mod machine_memory;
 mod memory;

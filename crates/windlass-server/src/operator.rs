@@ -14,6 +14,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
 
 use crate::http;
+use crate::listener;
 use crate::server::Watch;
 
 /// Seconds.
@@ -64,7 +65,7 @@ pub async fn answer_operators(
     let listener = listener.with_context(|| format!("cannot listen on {address} for --operator"))?;
     tracing::info!(address = %listener.local_addr()?, "health and metrics");
     loop {
-        let (stream, peer) = http::accept(&listener, "an operator").await;
+        let (stream, peer) = listener::accept(&listener, "an operator").await;
         let (watch, metrics) = (watch.clone(), metrics.clone());
         let service = service_fn(move |request| {
             let answer = answer(&request, &watch, &metrics);

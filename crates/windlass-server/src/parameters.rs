@@ -39,7 +39,7 @@ impl Parameters {
 
     /// The values. A number or a time keeps the type in which it was written: the engine compares
     /// it with a column of another type without a loss, as PostgreSQL does. `inferred` are the types
-    /// of which the plan makes use.
+    /// that the plan uses.
     ///
     /// # Errors
     ///

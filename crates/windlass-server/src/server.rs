@@ -21,7 +21,7 @@ use crate::access::Access;
 use crate::admission::{Admission, StatementLimits};
 use crate::connections::Connections;
 use crate::engine::Engine;
-use crate::http;
+use crate::listener;
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::nodes::{Nodes, WorkersConfig};
@@ -32,9 +32,6 @@ use crate::tables::Tables;
 use crate::turns::Turns;
 use crate::ui::{Page, UiConfig};
 use crate::wire::{Backend, SqlError};
-
-/// Time after the drain in which connections tell their clients why they end.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Connections that are refused at once while the server drains.
 const REFUSED_AT_ONCE: usize = 64;
@@ -248,18 +245,13 @@ impl Server {
         }
         let ended = self.shared.queries.open().len();
         self.shared.killed.cancel();
-        let farewell = tokio::time::timeout(FAREWELL, async {
-            while connections.join_next().await.is_some() {}
-        });
-        if farewell.await.is_err() {
-            connections.shutdown().await;
-        }
+        listener::farewell(connections).await;
         Drained { ended }
     }
 
     /// The next connection. May be dropped at any time.
     async fn next(&self) -> (TcpStream, SocketAddr) {
-        let (stream, peer) = http::accept(&self.listener, "a connection").await;
+        let (stream, peer) = listener::accept(&self.listener, "a connection").await;
         if let Err(error) = set_options(&stream) {
             tracing::debug!(%peer, %error, "options of a socket");
         }

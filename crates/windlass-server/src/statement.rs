@@ -52,9 +52,9 @@ pub(crate) enum Action {
     CloseCursor(Option<String>),
     /// Forgets one prepared statement, or all.
     Deallocate(Option<String>),
-    /// Forgets plans, sequences or temporary tables, of which there are none.
+    /// DISCARD PLANS, SEQUENCES or TEMP: the server keeps none.
     DiscardCaches,
-    /// Stops to listen on channels, of which there are none.
+    /// UNLISTEN: the server has no channels.
     Unlisten,
     /// Forgets everything that the session has set.
     DiscardAll,

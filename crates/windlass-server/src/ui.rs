@@ -33,7 +33,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::access::{Access, is_loopback};
-use crate::http;
+use crate::listener;
 use crate::shared::Shared;
 
 use origin::Hosts;
@@ -101,7 +101,7 @@ impl Page {
 
     /// Waits for the next connection. May be dropped at any time.
     pub(crate) async fn next(&self) -> (TcpStream, SocketAddr) {
-        http::accept(&self.listener, "a browser").await
+        listener::accept(&self.listener, "a browser").await
     }
 
     /// Serves a connection up to its end, or the server's.

@@ -1,8 +1,8 @@
 //! The server's identity: a certificate and its key, as TLS and channel binding need them.
 //!
 //! TLS 1.2 and 1.3, by rustls on ring. ALPN, if a client uses it as PostgreSQL 17's does, must
-//! offer `postgresql`; a browser, `http/1.1`. Sessions are not resumed: each connection shows the certificate that its
-//! login binds.
+//! offer `postgresql`; a browser, `http/1.1`. Sessions are not resumed: each connection shows the
+//! certificate that its login binds.
 
 use std::fmt;
 use std::path::Path;

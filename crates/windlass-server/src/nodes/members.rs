@@ -68,8 +68,8 @@ impl Members {
         file.value.to_vec()
     }
 
-    /// Leaves out a worker of which another one says that it failed. Returns whether one is left
-    /// that has not.
+    /// Leaves out a worker that another one has reported as failed. Returns whether a good one is
+    /// left.
     pub(crate) fn leave_out(&self, failure: &Failure) -> bool {
         let all = self.all();
         if let Some(worker) = all.iter().find(|worker| failure.is_of(worker)) {

@@ -14,7 +14,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use url::{Host, Url};
 
 use super::secret::Secret;
-use crate::access::{Change, IdentityFiles, is_loopback, read_chain};
+use crate::access::{IdentityFiles, is_loopback, read_chain};
 
 /// HTTP/2 in ALPN.
 const ALPN: &[u8] = b"h2";
@@ -149,13 +149,8 @@ impl NodeAccess {
 
     /// What a connection from another node's TLS begins with; `None` for no TLS.
     pub(crate) fn server(&self) -> Option<Arc<ServerConfig>> {
-        let current = self.identity.as_ref()?.current();
-        match current.change {
-            Change::None => {}
-            Change::ReadAgain => tracing::info!("certificate and key were read again"),
-            Change::Refused(error) => tracing::warn!(%error, "the new certificate is not used"),
-        }
-        let mut config = ServerConfig::clone(current.value.config());
+        let identity = self.identity.as_ref()?.current().logged("certificate and key");
+        let mut config = ServerConfig::clone(identity.config());
         config.alpn_protocols = vec![ALPN.to_vec()];
         Some(Arc::new(config))
     }

@@ -37,7 +37,7 @@ struct Table {
     is_killed: bool,
 }
 
-/// A query of which this worker computes parts.
+/// A query that this worker computes parts of.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) headers: QueryHeaders,

@@ -31,13 +31,11 @@ use super::patience::NodePatience;
 use super::policy::NodeAccess;
 use super::running::{RunningQueries, RunningQuery};
 use crate::engine::Engine;
+use crate::listener;
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::queries::Queries;
 use crate::runtime::{self, Spill};
 use crate::tables::Tables;
-
-/// Time after which an error of the listener is tried again.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
 /// Time between two looks whether queries have ended.
 const DRAIN_LOOK: Duration = Duration::from_millis(10);
@@ -193,11 +191,13 @@ impl WorkerServer {
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             tokio::select! {
-                biased;
-                () = &mut shutdown => break,
-                Some(_ended) = connections.join_next() => {}
-                accepted = self.listener.accept() => self.accept(&mut connections, accepted).await,
+                           biased;
+                           () = &mut shutdown => break,
+                           Some(_ended) = connections.join_next() => {}
+                           (stream, peer) = listener::accept(&self.listener, "a node") => {
+            self.accept(&mut connections, stream, peer);
             }
+                       }
         }
         let queries = &self.shared.queries;
         queries.drain();
@@ -205,9 +205,11 @@ impl WorkerServer {
             while queries.len() > 0 {
                 // Parts of running queries may come by new connections.
                 tokio::select! {
-                    () = tokio::time::sleep(DRAIN_LOOK) => {}
-                    accepted = self.listener.accept() => self.accept(&mut connections, accepted).await,
+                                   () = tokio::time::sleep(DRAIN_LOOK) => {}
+                                   (stream, peer) = listener::accept(&self.listener, "a node") => {
+                self.accept(&mut connections, stream, peer);
                 }
+                               }
             }
         };
         let ended = match tokio::time::timeout(self.drain, drained).await {
@@ -215,24 +217,11 @@ impl WorkerServer {
             Err(_late) => queries.kill(),
         };
         self.shared.drained.cancel();
-        let farewell = tokio::time::timeout(Duration::from_secs(1), async {
-            while connections.join_next().await.is_some() {}
-        });
-        if farewell.await.is_err() {
-            connections.shutdown().await;
-        }
+        listener::farewell(connections).await;
         ended
     }
 
-    async fn accept(&self, connections: &mut JoinSet<()>, accepted: io::Result<(TcpStream, SocketAddr)>) {
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-                return;
-            }
-        };
+    fn accept(&self, connections: &mut JoinSet<()>, stream: TcpStream, peer: SocketAddr) {
         let Ok(place) = Arc::clone(&self.shared.places).try_acquire_owned() else {
             tracing::warn!(%peer, "a connection too many");
             return;
@@ -293,13 +282,13 @@ impl Shared {
 }
 
 impl WorkerWatch {
-    /// The queries of which it computes parts.
+    /// The queries that it computes parts of.
     #[must_use]
     pub fn queries(&self) -> Vec<RunningQuery> {
         self.0.open()
     }
 
-    /// Number of queries of which it has begun to compute parts.
+    /// Number of queries that it has begun to compute parts of.
     #[must_use]
     pub fn begun(&self) -> u64 {
         self.0.begun()

@@ -20,7 +20,26 @@ pub(crate) fn query(number: usize) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-pub(crate) async fn in_process(context: &SessionContext, sql: &str) -> Vec<Vec<String>> {
+/// Plain DataFusion over the tables.
+pub(crate) fn session(tables: &Tables) -> SessionContext {
+    let config = SessionConfig::new()
+        .with_default_catalog_and_schema(CATALOG, SCHEMA)
+        .with_create_default_catalog_and_schema(false);
+    let context = SessionContext::new_with_config(config);
+    tables.register(&context.state()).unwrap();
+    context
+}
+
+pub(crate) async fn all_queries_equal(client: &Client, context: &SessionContext) {
+    for number in 1..=22 {
+        let sql = query(number);
+        let expected = in_process(context, &sql).await;
+        let found = over_the_wire(client, number, &sql).await;
+        same_rows(number, &found, &expected);
+    }
+}
+
+async fn in_process(context: &SessionContext, sql: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for batch in context.sql(sql).await.unwrap().collect().await.unwrap() {
         let options = FormatOptions::default();
@@ -50,7 +69,7 @@ fn plain(value: &str) -> String {
 }
 
 /// The rows as text.
-pub(crate) async fn over_the_wire(client: &Client, number: usize, sql: &str) -> Vec<Vec<String>> {
+async fn over_the_wire(client: &Client, number: usize, sql: &str) -> Vec<Vec<String>> {
     let messages = client
         .simple_query(sql)
         .await
@@ -66,7 +85,7 @@ pub(crate) async fn over_the_wire(client: &Client, number: usize, sql: &str) -> 
     rows.collect()
 }
 
-pub(crate) fn same_rows(number: usize, found: &[Vec<String>], expected: &[Vec<String>]) {
+fn same_rows(number: usize, found: &[Vec<String>], expected: &[Vec<String>]) {
     assert_eq!(found.len(), expected.len(), "Q{number}");
     for (found, expected) in found.iter().zip(expected) {
         let found: Vec<_> = found.iter().map(|value| plain(value)).collect();
@@ -84,17 +103,7 @@ fn twenty_two_queries_through_the_wire_equal_those_in_process() {
     let server = Served::over(Access::open_loopback(), std::slice::from_ref(&tpch), |_| {});
     let tables = Tables::new(&[tpch]).unwrap();
     block_on(async {
-        let config = SessionConfig::new()
-            .with_default_catalog_and_schema(CATALOG, SCHEMA)
-            .with_create_default_catalog_and_schema(false);
-        let context = SessionContext::new_with_config(config);
-        tables.register(&context.state()).unwrap();
         let client = server.connect().await;
-        for number in 1..=22 {
-            let sql = query(number);
-            let expected = in_process(&context, &sql).await;
-            let found = over_the_wire(&client, number, &sql).await;
-            same_rows(number, &found, &expected);
-        }
+        all_queries_equal(&client, &session(&tables)).await;
     });
 }

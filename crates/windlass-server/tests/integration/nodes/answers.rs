@@ -8,9 +8,9 @@ use windlass_datafusion::Class;
 use windlass_server::nodes::{NodeAccess, WorkerList};
 use windlass_server::{Source, Tables};
 
-use super::cluster::{Busy, MANY_ROWS, Worker, patient, server, server_over, session, tpch};
+use super::cluster::{Busy, MANY_ROWS, Worker, patient, server, server_over, tpch};
 use crate::served::{block_on, error_of};
-use crate::tpch::{in_process, over_the_wire, query, same_rows};
+use crate::tpch::{all_queries_equal, session};
 
 pub(crate) async fn count(client: &Client, table: &str) -> Result<i64, tokio_postgres::Error> {
     // The number alone would come from the files' own statistics.
@@ -25,14 +25,8 @@ fn twenty_two_queries_over_two_workers_equal_those_of_one_process() {
     let server = server(&[first.url.clone(), second.url.clone()], patient());
     let tables = Tables::new(&[Source::Folder(tpch())]).unwrap();
     block_on(async {
-        let context = session(&tables);
         let client = server.connect().await;
-        for number in 1..=22 {
-            let sql = query(number);
-            let expected = in_process(&context, &sql).await;
-            let found = over_the_wire(&client, number, &sql).await;
-            same_rows(number, &found, &expected);
-        }
+        all_queries_equal(&client, &session(&tables)).await;
         first.until(0).await;
         second.until(0).await;
     });

@@ -11,7 +11,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use datafusion::parquet::arrow::ArrowWriter;
-use datafusion::prelude::{SessionConfig, SessionContext};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::sync::oneshot;
@@ -21,10 +20,10 @@ use windlass_datafusion::pools::Pools;
 use windlass_server::nodes::{
     NodeAccess, NodePatience, WorkerConfig, WorkerList, WorkerServer, WorkerWatch, WorkersConfig,
 };
-use windlass_server::tables::{CATALOG, SCHEMA};
 use windlass_server::{Access, ServerConfig, Source, Tables};
 
 use crate::served::{Served, block_on};
+use crate::tpch::session;
 
 const SCALE: f64 = 0.01;
 
@@ -69,16 +68,6 @@ async fn write_tpch(folder: &Path) {
         }
         writer.close().unwrap();
     }
-}
-
-/// A session of plain DataFusion over the tables.
-pub(crate) fn session(tables: &Tables) -> SessionContext {
-    let config = SessionConfig::new()
-        .with_default_catalog_and_schema(CATALOG, SCHEMA)
-        .with_create_default_catalog_and_schema(false);
-    let context = SessionContext::new_with_config(config);
-    tables.register(&context.state()).unwrap();
-    context
 }
 
 /// Times for tests on a busy machine: no worker is taken for dead while it is not.

@@ -187,7 +187,8 @@ impl Lane {
         Turn {
             statement,
             from_us: before.map_or(from_us, |before| before.from_us),
-            to_us,
+            // A poll may begin after a look has read the clock.
+            to_us: to_us.max(from_us),
         }
     }
 }
@@ -247,6 +248,24 @@ mod tests {
     fn note(turns: &Turns, worker: usize, statement: u64, us: std::ops::Range<u64>) {
         turns.begin(begun(worker, statement, us.start));
         turns.end(begun(worker, statement, us.start), us.end);
+    }
+
+    #[test]
+    fn a_poll_that_begins_after_a_look_has_read_the_clock_has_no_length() {
+        let turns = Turns::new(1);
+        turns.look_at(10, 0);
+        turns.begin(Begun {
+            worker: 0,
+            statement: 1,
+            from_us: 20,
+        });
+        let look = turns.look_at(15, 0);
+        let spans: Vec<_> = look
+            .turns
+            .iter()
+            .map(|(_, turn)| (turn.from_us, turn.to_us))
+            .collect();
+        assert_eq!(spans, [(20, 20)]);
     }
 
     #[test]

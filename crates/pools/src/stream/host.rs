@@ -12,9 +12,10 @@ use crate::error::MixedError;
 use crate::mixed::MixedPool;
 use crate::thread::on_a_thread_of_its_own;
 
-/// It may block.
+/// A call that may block.
 pub type Call = Box<dyn FnOnce() + Send>;
 
+/// A future that must not block.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Runs readers.

@@ -68,12 +68,12 @@ impl Running {
         let address = free_address()?;
         let parquet = match tables {
             Tables::Memory => None,
-            Tables::Parquet => Some(parquet(&folder, options.scale)?),
+            Tables::Parquet => Some(parquet(&folder, options.load.scale)?),
         };
         let (process, user, database) = match kind {
             Kind::Windlass => {
                 let source = match &parquet {
-                    None => windlass::Source::Tpch(options.scale),
+                    None => windlass::Source::Tpch(options.load.scale),
                     Some(folder) => windlass::Source::Folder(folder),
                 };
                 (
@@ -139,11 +139,6 @@ impl Running {
         }
     }
 
-    /// CPU time of the engine's processes so far.
-    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        self.process.cpu()
-    }
-
     pub(crate) fn process(&self) -> &Process {
         &self.process
     }
@@ -151,6 +146,22 @@ impl Running {
     /// Asks it to end, and waits.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         self.process.stop()
+    }
+}
+
+impl paced_load::Engine for Running {
+    fn client(&self) -> anyhow::Result<impl FnMut(&'static str) -> anyhow::Result<()>> {
+        let runtime = clients::runtime()?;
+        let client = runtime.block_on(clients::connect(self))?;
+        Ok(move |sql| {
+            runtime.block_on(client.simple_query(sql))?;
+            Ok(())
+        })
+    }
+
+    /// Of its processes.
+    fn cpu(&self) -> anyhow::Result<Duration> {
+        self.process.cpu()
     }
 }
 

@@ -1,9 +1,11 @@
-//! Options of the command line.
+//! The command line: the modes and options of this bench.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use lexopt::ValueExt as _;
+use paced_load::{Setting, Settings, parse_to};
 
 use crate::engine::{Kind, Tables};
 use crate::queries;
@@ -36,120 +38,181 @@ impl Short {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) mode: Mode,
-    /// `--engine`, repeated: `windlass`, `plain`, `postgres`; all by default.
+    pub(crate) load: Settings,
     pub(crate) engines: Vec<Kind>,
-    /// `--tables`, repeated: `memory`, `parquet`; both by default. PostgreSQL has its own.
     pub(crate) tables: Vec<Tables>,
-    /// `--short`: `point` or `aggregate`.
     pub(crate) short: Short,
-    /// `--heavy`, as in the bench `datafusion`.
-    pub(crate) heavy: String,
-    /// `--clients` with heavy queries.
-    pub(crate) clients: usize,
-    /// `--idle` connections.
     pub(crate) idle: usize,
-    pub(crate) seconds: f64,
-    /// `--pace-ms` from one short query to the next.
-    pub(crate) pace_ms: u64,
-    pub(crate) scale: f64,
-    pub(crate) rounds: usize,
-    /// `--threads` that compute, and number of partitions.
     pub(crate) threads: usize,
-    /// `--folder` for Parquet files and PostgreSQL's tables, which are kept; by default a temporary
-    /// one.
     pub(crate) folder: Option<PathBuf>,
-    /// `--postgres`: the folder of PostgreSQL's programs.
     pub(crate) postgres: PathBuf,
-    /// `--server`: another build of windlass-server.
     pub(crate) server: PathBuf,
-    /// `--memory` of windlass-server, for `soak`.
     pub(crate) memory: String,
-    /// `--sample-seconds` of `soak`.
-    pub(crate) sample_seconds: f64,
-    /// `--parquet FOLDER` and `--port` of `plain`.
+    pub(crate) sample_every: Duration,
     pub(crate) parquet: Option<PathBuf>,
     pub(crate) port: u16,
 }
 
 impl Options {
-    pub(crate) fn read() -> anyhow::Result<Self> {
-        let mut options = Self {
+    /// Returns `None` if only the usage was asked for.
+    pub(crate) fn read() -> anyhow::Result<Option<Self>> {
+        let defaults = Self {
             mode: Mode::Beside,
+            load: Settings {
+                heavy: "mix".to_owned(),
+                lasts: Duration::from_secs(60),
+                ..Settings::default()
+            },
             engines: Vec::new(),
             tables: Vec::new(),
             short: Short::Point,
-            heavy: "mix".to_owned(),
-            clients: 8,
             idle: 200,
-            seconds: 60.0,
-            pace_ms: 50,
-            scale: 1.0,
-            rounds: 1,
             threads: 2,
             folder: None,
             postgres: "/usr/lib/postgresql/15/bin".into(),
             server: env!("CARGO_BIN_EXE_windlass-server").into(),
             memory: "1GiB".to_owned(),
-            sample_seconds: 10.0,
+            sample_every: Duration::from_secs(10),
             parquet: None,
             port: 0,
         };
-        let mut parser = lexopt::Parser::from_env();
-        while let Some(arg) = parser.next()? {
-            match arg {
-                lexopt::Arg::Value(mode) => {
-                    options.mode = match &*mode.string()? {
-                        "beside" => Mode::Beside,
-                        "soak" => Mode::Soak,
-                        "plain" => Mode::Plain,
-                        other => bail!("there is no mode `{other}`: beside, soak, plain"),
-                    };
-                }
-                lexopt::Arg::Long("engine") => {
-                    let name = parser.value()?.string()?;
-                    let kind = Kind::of_name(&name);
-                    let kind = kind.with_context(|| format!("there is no engine `{name}`"))?;
-                    options.engines.push(kind);
-                }
-                lexopt::Arg::Long("tables") => {
-                    options.tables.push(match &*parser.value()?.string()? {
-                        "memory" => Tables::Memory,
-                        "parquet" => Tables::Parquet,
-                        other => bail!("tables are in `memory` or `parquet`, not `{other}`"),
-                    });
-                }
-                lexopt::Arg::Long("short") => {
-                    options.short = match &*parser.value()?.string()? {
-                        "point" => Short::Point,
-                        "aggregate" => Short::Aggregate,
-                        other => bail!("the short query is a `point` or an `aggregate`, not `{other}`"),
-                    };
-                }
-                lexopt::Arg::Long("heavy") => options.heavy = parser.value()?.string()?,
-                lexopt::Arg::Long("clients") => options.clients = parser.value()?.parse()?,
-                lexopt::Arg::Long("idle") => options.idle = parser.value()?.parse()?,
-                lexopt::Arg::Long("seconds") => options.seconds = parser.value()?.parse()?,
-                lexopt::Arg::Long("pace-ms") => options.pace_ms = parser.value()?.parse()?,
-                lexopt::Arg::Long("scale") => options.scale = parser.value()?.parse()?,
-                lexopt::Arg::Long("rounds") => options.rounds = parser.value()?.parse()?,
-                lexopt::Arg::Long("threads") => options.threads = parser.value()?.parse()?,
-                lexopt::Arg::Long("folder") => options.folder = Some(parser.value()?.into()),
-                lexopt::Arg::Long("postgres") => options.postgres = parser.value()?.into(),
-                lexopt::Arg::Long("server") => options.server = parser.value()?.into(),
-                lexopt::Arg::Long("memory") => options.memory = parser.value()?.string()?,
-                lexopt::Arg::Long("sample-seconds") => options.sample_seconds = parser.value()?.parse()?,
-                lexopt::Arg::Long("parquet") => options.parquet = Some(parser.value()?.into()),
-                lexopt::Arg::Long("port") => options.port = parser.value()?.parse()?,
-                lexopt::Arg::Long("bench") => {}
-                other => bail!("{}", other.unexpected()),
-            }
-        }
+        let Some(mut options) = paced_load::read(defaults, std::env::args_os().skip(1))? else {
+            return Ok(None);
+        };
         if options.engines.is_empty() {
             options.engines = vec![Kind::Windlass, Kind::Plain, Kind::Postgres];
         }
         if options.tables.is_empty() {
             options.tables = vec![Tables::Memory, Tables::Parquet];
         }
-        Ok(options)
+        Ok(Some(options))
+    }
+}
+
+impl paced_load::Options for Options {
+    type Mode = Mode;
+
+    const ABOUT: &'static str = "Short queries beside heavy ones, over PostgreSQL's protocol: \
+         cargo xtask bench wire [MODE] [OPTIONS]";
+
+    const MODES: &'static [(&'static str, Mode, &'static str)] = &[
+        (
+            "beside",
+            Mode::Beside,
+            "a short query at a fixed pace beside heavy ones and idle connections: a row for each engine",
+        ),
+        (
+            "soak",
+            Mode::Soak,
+            "a mixed load with cancels, timeouts and clients that die: what is left at its end",
+        ),
+        (
+            "plain",
+            Mode::Plain,
+            "serves the tables with plain DataFusion; `beside` starts it",
+        ),
+    ];
+
+    const OWN: &'static [Setting<Self>] = &[
+        Setting::new(
+            "engine",
+            "NAME",
+            "windlass, plain, postgres; repeated; all by default",
+            |options, value| {
+                let name = value.string()?;
+                let kind = Kind::of_name(&name);
+                options
+                    .engines
+                    .push(kind.with_context(|| format!("there is no engine `{name}`"))?);
+                Ok(())
+            },
+        ),
+        Setting::new(
+            "tables",
+            "PLACE",
+            "memory, parquet; repeated; both by default; PostgreSQL has its own",
+            |options, value| {
+                options.tables.push(match &*value.string()? {
+                    "memory" => Tables::Memory,
+                    "parquet" => Tables::Parquet,
+                    other => bail!("tables are in `memory` or `parquet`, not `{other}`"),
+                });
+                Ok(())
+            },
+        ),
+        Setting::new(
+            "short",
+            "NAME",
+            "the short query: point, aggregate",
+            |options, value| {
+                options.short = match &*value.string()? {
+                    "point" => Short::Point,
+                    "aggregate" => Short::Aggregate,
+                    other => bail!("the short query is a `point` or an `aggregate`, not `{other}`"),
+                };
+                Ok(())
+            },
+        ),
+        Setting::new("idle", "N", "connections that do nothing", |options, value| {
+            parse_to(&mut options.idle, value)
+        }),
+        Setting::new(
+            "threads",
+            "N",
+            "threads that compute, and number of partitions",
+            |options, value| parse_to(&mut options.threads, value),
+        ),
+        Setting::new(
+            "folder",
+            "FOLDER",
+            "keeps Parquet files and PostgreSQL's tables; by default a temporary one",
+            |options, value| {
+                options.folder = Some(value.into());
+                Ok(())
+            },
+        ),
+        Setting::new("postgres", "FOLDER", "PostgreSQL's programs", |options, value| {
+            options.postgres = value.into();
+            Ok(())
+        }),
+        Setting::new(
+            "server",
+            "FILE",
+            "another build of windlass-server",
+            |options, value| {
+                options.server = value.into();
+                Ok(())
+            },
+        ),
+        Setting::new(
+            "memory",
+            "SIZE",
+            "of windlass-server, for `soak`",
+            |options, value| parse_to(&mut options.memory, value),
+        ),
+        Setting::new(
+            "sample-seconds",
+            "S",
+            "from one sample of `soak` to the next",
+            |options, value| {
+                options.sample_every = Duration::try_from_secs_f64(value.parse()?)?;
+                Ok(())
+            },
+        ),
+        Setting::new("parquet", "FOLDER", "the tables of `plain`", |options, value| {
+            options.parquet = Some(value.into());
+            Ok(())
+        }),
+        Setting::new("port", "PORT", "of `plain`", |options, value| {
+            parse_to(&mut options.port, value)
+        }),
+    ];
+
+    fn mode(&mut self) -> &mut Mode {
+        &mut self.mode
+    }
+
+    fn load(&mut self) -> &mut Settings {
+        &mut self.load
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn start(
     let mut command = Command::new(std::env::current_exe()?);
     command
         .args(["plain", "--port", &address.port().to_string()])
-        .args(["--scale", &options.scale.to_string()])
+        .args(["--scale", &options.load.scale.to_string()])
         .args(["--threads", &options.threads.to_string()]);
     if let Some(parquet) = parquet {
         command.arg("--parquet").arg(parquet);
@@ -39,7 +39,7 @@ pub(crate) fn serve(options: &Options) -> anyhow::Result<()> {
         .build()?;
     let tables = match &options.parquet {
         Some(folder) => Tables::Parquet(folder.clone()),
-        None => Tables::in_memory(options.scale)?,
+        None => Tables::in_memory(options.load.scale)?,
     };
     runtime.block_on(async {
         let config = SessionConfig::new()

@@ -108,7 +108,7 @@ impl Postgres {
             0 => Some((id(&["-u", "postgres"])?, id(&["-g", "postgres"])?)),
             _ => None,
         };
-        let data = folder.join(format!("postgres-{}", options.scale));
+        let data = folder.join(format!("postgres-{}", options.load.scale));
         fs::create_dir_all(&data)?;
         if let Some((user, group)) = user {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
@@ -120,7 +120,7 @@ impl Postgres {
             data,
             user,
             threads: options.threads,
-            scale: options.scale,
+            scale: options.load.scale,
         })
     }
 

@@ -157,11 +157,21 @@ mod tests {
 
     use super::*;
 
-    /// Answers at once, or not at all.
-    #[derive(Default)]
+    /// Answers after a while, or not at all.
     struct Fake {
         asked: Mutex<Vec<&'static str>>,
+        takes: Duration,
         refuses: Option<&'static str>,
+    }
+
+    impl Default for Fake {
+        fn default() -> Self {
+            Self {
+                asked: Mutex::default(),
+                takes: Duration::from_millis(1),
+                refuses: None,
+            }
+        }
     }
 
     impl Engine for Fake {
@@ -169,7 +179,7 @@ mod tests {
             Ok(|sql| {
                 anyhow::ensure!(self.refuses != Some(sql), "{sql} is refused");
                 self.asked.lock().unwrap().push(sql);
-                thread::sleep(Duration::from_millis(1));
+                thread::sleep(self.takes);
                 Ok(())
             })
         }
@@ -202,6 +212,17 @@ mod tests {
         assert_eq!(shorts, measured.latencies.len());
         assert_eq!(measured.heavy_rates.len(), 2);
         assert_eq!(measured.cpus, 0.0);
+    }
+
+    #[test]
+    fn short_queries_behind_one_that_takes_all_the_time_are_not_asked() {
+        let engine = Fake {
+            takes: Duration::from_millis(60),
+            ..Fake::default()
+        };
+        let measured = load().run(&engine).unwrap();
+        assert_eq!(measured.latencies.len() + measured.unasked, 6);
+        assert!(measured.unasked >= 5, "{measured:?}");
     }
 
     #[test]

@@ -12,13 +12,11 @@
 #![forbid(unsafe_code)]
 
 mod load;
-mod options;
 pub mod percentile;
 mod rounds;
 mod settings;
 mod span;
 
 pub use load::{Engine, Load, Measured, sleep_until};
-pub use options::{Options, read};
 pub use rounds::Rounds;
-pub use settings::{Setting, Settings, parse_to};
+pub use settings::{Settings, seconds};

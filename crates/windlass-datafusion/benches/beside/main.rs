@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use arrow::array::RecordBatch;
+use clap::Parser as _;
 use paced_load::Rounds;
 use paced_load::percentile::at;
 use tokio::runtime::{Handle, Runtime};
@@ -30,9 +31,7 @@ use tables::Tables;
 const WARM_UP: Duration = Duration::from_secs(1);
 
 fn main() -> anyhow::Result<()> {
-    let Some(options) = Options::read()? else {
-        return Ok(());
-    };
+    let options = Options::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(options.threads)
         .enable_all()

@@ -2,151 +2,54 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
-use lexopt::ValueExt as _;
-use paced_load::{Setting, Settings, parse_to};
+use clap::{Parser, ValueEnum};
+use paced_load::Settings;
 
 use crate::engine::{self, Kind};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    /// A short query at a fixed pace beside clients with heavy ones: a row for each engine
     Beside,
+    /// The 22 queries of TPC-H by one client: time and memory beside plain, and the same rows
     Each,
+    /// Many clients with short queries only: throughput
     Shorts,
-    Cancel,
-    Timeline,
+    /// A query over an object that is far away, beside heavy ones
     Objects,
+    /// A picture of who polls what, for each engine
+    Timeline,
+    /// A query is dropped beside heavy ones: how long until its last task is dropped
+    Cancel,
 }
 
-#[derive(Clone, Debug)]
+/// Short queries beside heavy ones, in plain DataFusion and on windlass
+#[derive(Clone, Debug, Parser)]
+#[command(name = "cargo xtask bench datafusion")]
 pub(crate) struct Options {
+    #[arg(value_enum, default_value_t = Mode::Beside)]
     pub(crate) mode: Mode,
+    #[command(flatten)]
     pub(crate) load: Settings,
+    /// Engine, repeated
+    #[arg(long = "engine", value_enum, default_values_t = [Kind::Plain, Kind::Windlass])]
     pub(crate) engines: Vec<Kind>,
+    /// The short query is a join of two small tables
+    #[arg(long)]
     pub(crate) short_join: bool,
+    /// The tables are files in this folder; for `objects` only the object is
+    #[arg(long)]
     pub(crate) parquet: Option<PathBuf>,
+    /// Main workers of windlass
+    #[arg(long)]
     pub(crate) main: Option<usize>,
+    /// Spare threads of windlass
+    #[arg(long, default_value_t = engine::THREADS)]
     pub(crate) spares: usize,
+    /// Threads of the clients' runtime, on which plain DataFusion computes
+    #[arg(long, default_value_t = engine::THREADS)]
     pub(crate) threads: usize,
+    /// The picture of `timeline`
+    #[arg(long)]
     pub(crate) out: Option<PathBuf>,
-}
-
-impl Options {
-    /// Returns `None` if only the usage was asked for.
-    pub(crate) fn read() -> anyhow::Result<Option<Self>> {
-        let defaults = Self {
-            mode: Mode::Beside,
-            load: Settings::default(),
-            engines: Vec::new(),
-            short_join: false,
-            parquet: None,
-            main: None,
-            spares: engine::THREADS,
-            threads: engine::THREADS,
-            out: None,
-        };
-        let Some(mut options) = paced_load::read(defaults, std::env::args_os().skip(1))? else {
-            return Ok(None);
-        };
-        if options.engines.is_empty() {
-            options.engines = vec![Kind::Plain, Kind::Windlass];
-        }
-        Ok(Some(options))
-    }
-}
-
-impl paced_load::Options for Options {
-    type Mode = Mode;
-
-    const ABOUT: &'static str = "Short queries beside heavy ones, in plain DataFusion and on windlass: \
-         cargo xtask bench datafusion [MODE] [OPTIONS]";
-
-    const MODES: &'static [(&'static str, Mode, &'static str)] = &[
-        (
-            "beside",
-            Mode::Beside,
-            "a short query at a fixed pace beside clients with heavy ones: a row for each engine",
-        ),
-        (
-            "each",
-            Mode::Each,
-            "the 22 queries of TPC-H by one client: time and memory beside plain, and the same rows",
-        ),
-        (
-            "shorts",
-            Mode::Shorts,
-            "many clients with short queries only: throughput",
-        ),
-        (
-            "objects",
-            Mode::Objects,
-            "a query over an object that is far away, beside heavy ones",
-        ),
-        (
-            "timeline",
-            Mode::Timeline,
-            "a picture of who polls what, for each engine",
-        ),
-        (
-            "cancel",
-            Mode::Cancel,
-            "a query is dropped beside heavy ones: how long until its last task is dropped",
-        ),
-    ];
-
-    const OWN: &'static [Setting<Self>] = &[
-        Setting::new(
-            "engine",
-            "NAME",
-            "plain, batches-1024, second-runtime, windlass, session; repeated",
-            |options, value| {
-                let kind = Kind::of_name(&value.string()?).context("no such engine")?;
-                options.engines.push(kind);
-                Ok(())
-            },
-        ),
-        Setting::new(
-            "short-join",
-            "",
-            "the short query is a join of two small tables",
-            |options, _none| {
-                options.short_join = true;
-                Ok(())
-            },
-        ),
-        Setting::new(
-            "parquet",
-            "FOLDER",
-            "the tables are files there; for `objects` only the object is",
-            |options, value| {
-                options.parquet = Some(value.into());
-                Ok(())
-            },
-        ),
-        Setting::new("main", "N", "main workers of windlass", |options, value| {
-            options.main = Some(value.parse()?);
-            Ok(())
-        }),
-        Setting::new("spares", "N", "spare threads of windlass", |options, value| {
-            parse_to(&mut options.spares, value)
-        }),
-        Setting::new(
-            "threads",
-            "N",
-            "of the clients' runtime, on which plain DataFusion computes",
-            |options, value| parse_to(&mut options.threads, value),
-        ),
-        Setting::new("out", "FILE", "the picture of `timeline`", |options, value| {
-            options.out = Some(value.into());
-            Ok(())
-        }),
-    ];
-
-    fn mode(&mut self) -> &mut Mode {
-        &mut self.mode
-    }
-
-    fn load(&mut self) -> &mut Settings {
-        &mut self.load
-    }
 }

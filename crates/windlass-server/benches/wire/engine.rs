@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use tempfile::TempDir;
 
 use crate::clients;
@@ -16,28 +17,22 @@ use crate::{plain, tables, windlass};
 /// Longest time until an engine answers: it generates its tables first.
 const STARTS_WITHIN: Duration = Duration::from_secs(600);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     Windlass,
-    /// DataFusion behind the crate datafusion-postgres.
+    /// DataFusion behind the crate datafusion-postgres
     Plain,
     Postgres,
 }
 
 /// Where the tables of TPC-H are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tables {
     Memory,
     Parquet,
 }
 
 impl Kind {
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
-        [Self::Windlass, Self::Plain, Self::Postgres]
-            .into_iter()
-            .find(|kind| kind.name() == name)
-    }
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Windlass => "windlass",

@@ -40,9 +40,7 @@ use options::{Mode, Options};
 const WARM_UP: Duration = Duration::from_secs(3);
 
 fn main() -> anyhow::Result<()> {
-    let Some(options) = Options::read()? else {
-        return Ok(());
-    };
+    let options = Options::read();
     match options.mode {
         Mode::Beside => beside(&options),
         Mode::Soak => soak::run(&options),

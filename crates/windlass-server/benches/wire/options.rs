@@ -3,26 +3,32 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use lexopt::ValueExt as _;
-use paced_load::{Setting, Settings, parse_to};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use paced_load::{Settings, seconds};
 
 use crate::engine::{Kind, Tables};
 use crate::queries;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    /// A short query at a fixed pace beside heavy ones and idle connections: a row for each engine
     Beside,
+    /// A mixed load with cancels, timeouts and clients that die: what is left at its end
     Soak,
+    /// Several machines of which one dies again and again: answers and errors
+    Failures,
+    /// Serves the tables with plain DataFusion; for `beside`, which starts it
     Plain,
+    /// Computes parts of queries with plain datafusion-distributed; for `beside` as well
+    PlainWorker,
 }
 
 /// A query that a person waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Short {
-    /// One row by its key.
+    /// One row by its key
     Point,
-    /// A count over 150,000 rows at scale 1.
+    /// A count over 150,000 rows at scale 1
     Aggregate,
 }
 
@@ -35,184 +41,76 @@ impl Short {
     }
 }
 
-#[derive(Clone, Debug)]
+/// Short queries beside heavy ones, over PostgreSQL's protocol
+#[derive(Clone, Debug, Parser)]
+#[command(name = "cargo xtask bench wire")]
 pub(crate) struct Options {
+    #[arg(value_enum, default_value_t = Mode::Beside)]
     pub(crate) mode: Mode,
+    #[command(flatten)]
     pub(crate) load: Settings,
+    /// Engine, repeated; all by default
+    #[arg(long = "engine", value_enum)]
     pub(crate) engines: Vec<Kind>,
+    /// Where tables are, repeated; both by default. PostgreSQL has its own
+    #[arg(long, value_enum)]
     pub(crate) tables: Vec<Tables>,
+    #[arg(long, value_enum, default_value_t = Short::Point)]
     pub(crate) short: Short,
+    /// Workers besides the server, each a process with as many threads, over Parquet files
+    #[arg(long, default_value_t = 0)]
+    pub(crate) nodes: usize,
+    /// Connections that do nothing
+    #[arg(long, default_value_t = 200)]
     pub(crate) idle: usize,
+    /// Threads that compute, and number of partitions
+    #[arg(long, default_value_t = 2)]
     pub(crate) threads: usize,
+    /// Keeps Parquet files and PostgreSQL's tables; by default a temporary one
+    #[arg(long)]
     pub(crate) folder: Option<PathBuf>,
+    /// Folder of PostgreSQL's programs
+    #[arg(long, default_value = "/usr/lib/postgresql/15/bin")]
     pub(crate) postgres: PathBuf,
+    /// Another build of windlass-server
+    #[arg(long, default_value = env!("CARGO_BIN_EXE_windlass-server"), hide_default_value = true)]
     pub(crate) server: PathBuf,
+    /// Memory of windlass-server, for `soak`
+    #[arg(long, default_value = "1GiB")]
     pub(crate) memory: String,
+    /// Seconds from one sample of `soak` to the next
+    #[arg(long = "sample-seconds", default_value = "10", value_parser = seconds)]
     pub(crate) sample_every: Duration,
+    /// Tables of `plain`
+    #[arg(long)]
     pub(crate) parquet: Option<PathBuf>,
+    /// Port of `plain` and `plain-worker`
+    #[arg(long, default_value_t = 0)]
     pub(crate) port: u16,
+    /// Port of a worker that `plain` plans over, repeated
+    #[arg(long = "worker")]
+    pub(crate) workers: Vec<u16>,
 }
 
 impl Options {
-    /// Returns `None` if only the usage was asked for.
-    pub(crate) fn read() -> anyhow::Result<Option<Self>> {
-        let defaults = Self {
-            mode: Mode::Beside,
-            load: Settings {
-                heavy: "mix".to_owned(),
-                lasts: Duration::from_secs(60),
-                ..Settings::default()
-            },
-            engines: Vec::new(),
-            tables: Vec::new(),
-            short: Short::Point,
-            idle: 200,
-            threads: 2,
-            folder: None,
-            postgres: "/usr/lib/postgresql/15/bin".into(),
-            server: env!("CARGO_BIN_EXE_windlass-server").into(),
-            memory: "1GiB".to_owned(),
-            sample_every: Duration::from_secs(10),
-            parquet: None,
-            port: 0,
-        };
-        let Some(mut options) = paced_load::read(defaults, std::env::args_os().skip(1))? else {
-            return Ok(None);
-        };
+    /// Reads the command line. Prints usage or what is wrong, and ends the program then.
+    pub(crate) fn read() -> Self {
+        let command = Self::command()
+            .mut_arg("heavy", |arg| arg.default_value("mix"))
+            .mut_arg("lasts", |arg| arg.default_value("60"));
+        let read = Self::from_arg_matches(&command.get_matches());
+        let mut options = read.unwrap_or_else(|error| error.exit());
         if options.engines.is_empty() {
-            options.engines = vec![Kind::Windlass, Kind::Plain, Kind::Postgres];
+            options.engines = Kind::value_variants().to_vec();
         }
         if options.tables.is_empty() {
-            options.tables = vec![Tables::Memory, Tables::Parquet];
+            options.tables = Tables::value_variants().to_vec();
         }
-        Ok(Some(options))
-    }
-}
-
-impl paced_load::Options for Options {
-    type Mode = Mode;
-
-    const ABOUT: &'static str = "Short queries beside heavy ones, over PostgreSQL's protocol: \
-         cargo xtask bench wire [MODE] [OPTIONS]";
-
-    const MODES: &'static [(&'static str, Mode, &'static str)] = &[
-        (
-            "beside",
-            Mode::Beside,
-            "a short query at a fixed pace beside heavy ones and idle connections: a row for each engine",
-        ),
-        (
-            "soak",
-            Mode::Soak,
-            "a mixed load with cancels, timeouts and clients that die: what is left at its end",
-        ),
-        (
-            "plain",
-            Mode::Plain,
-            "serves the tables with plain DataFusion; `beside` starts it",
-        ),
-    ];
-
-    const OWN: &'static [Setting<Self>] = &[
-        Setting::new(
-            "engine",
-            "NAME",
-            "windlass, plain, postgres; repeated; all by default",
-            |options, value| {
-                let name = value.string()?;
-                let kind = Kind::of_name(&name);
-                options
-                    .engines
-                    .push(kind.with_context(|| format!("there is no engine `{name}`"))?);
-                Ok(())
-            },
-        ),
-        Setting::new(
-            "tables",
-            "PLACE",
-            "memory, parquet; repeated; both by default; PostgreSQL has its own",
-            |options, value| {
-                options.tables.push(match &*value.string()? {
-                    "memory" => Tables::Memory,
-                    "parquet" => Tables::Parquet,
-                    other => bail!("tables are in `memory` or `parquet`, not `{other}`"),
-                });
-                Ok(())
-            },
-        ),
-        Setting::new(
-            "short",
-            "NAME",
-            "the short query: point, aggregate",
-            |options, value| {
-                options.short = match &*value.string()? {
-                    "point" => Short::Point,
-                    "aggregate" => Short::Aggregate,
-                    other => bail!("the short query is a `point` or an `aggregate`, not `{other}`"),
-                };
-                Ok(())
-            },
-        ),
-        Setting::new("idle", "N", "connections that do nothing", |options, value| {
-            parse_to(&mut options.idle, value)
-        }),
-        Setting::new(
-            "threads",
-            "N",
-            "threads that compute, and number of partitions",
-            |options, value| parse_to(&mut options.threads, value),
-        ),
-        Setting::new(
-            "folder",
-            "FOLDER",
-            "keeps Parquet files and PostgreSQL's tables; by default a temporary one",
-            |options, value| {
-                options.folder = Some(value.into());
-                Ok(())
-            },
-        ),
-        Setting::new("postgres", "FOLDER", "PostgreSQL's programs", |options, value| {
-            options.postgres = value.into();
-            Ok(())
-        }),
-        Setting::new(
-            "server",
-            "FILE",
-            "another build of windlass-server",
-            |options, value| {
-                options.server = value.into();
-                Ok(())
-            },
-        ),
-        Setting::new(
-            "memory",
-            "SIZE",
-            "of windlass-server, for `soak`",
-            |options, value| parse_to(&mut options.memory, value),
-        ),
-        Setting::new(
-            "sample-seconds",
-            "S",
-            "from one sample of `soak` to the next",
-            |options, value| {
-                options.sample_every = Duration::try_from_secs_f64(value.parse()?)?;
-                Ok(())
-            },
-        ),
-        Setting::new("parquet", "FOLDER", "the tables of `plain`", |options, value| {
-            options.parquet = Some(value.into());
-            Ok(())
-        }),
-        Setting::new("port", "PORT", "of `plain`", |options, value| {
-            parse_to(&mut options.port, value)
-        }),
-    ];
-
-    fn mode(&mut self) -> &mut Mode {
-        &mut self.mode
-    }
-
-    fn load(&mut self) -> &mut Settings {
-        &mut self.load
+        if options.nodes > 0 {
+            // Workers read files, and PostgreSQL has none.
+            options.tables.retain(|tables| *tables == Tables::Parquet);
+            options.engines.retain(|kind| *kind != Kind::Postgres);
+        }
+        options
     }
 }

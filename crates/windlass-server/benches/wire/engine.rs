@@ -1,6 +1,6 @@
 //! An engine that listens, in processes of its own.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -59,6 +59,8 @@ pub(crate) struct Running {
     pub(crate) user: &'static str,
     pub(crate) database: &'static str,
     process: Process,
+    /// Workers besides it.
+    nodes: Vec<Process>,
     _folder: Option<TempDir>,
 }
 
@@ -70,6 +72,19 @@ impl Running {
             Tables::Memory => None,
             Tables::Parquet => Some(parquet(&folder, options.scale)?),
         };
+        let mut nodes = Vec::new();
+        let mut workers = Vec::new();
+        for _ in 0..options.nodes {
+            let folder = parquet.as_deref().context("workers read files")?;
+            let address = free_address()?;
+            nodes.push(match kind {
+                Kind::Windlass => windlass::start_worker(options, address, folder)?,
+                Kind::Plain => plain::start_worker(options, address)?,
+                Kind::Postgres => anyhow::bail!("PostgreSQL has no workers"),
+            });
+            wait_for_port(address)?;
+            workers.push(address);
+        }
         let (process, user, database) = match kind {
             Kind::Windlass => {
                 let source = match &parquet {
@@ -77,13 +92,13 @@ impl Running {
                     Some(folder) => windlass::Source::Folder(folder),
                 };
                 (
-                    windlass::start(options, address, &source, &[])?,
+                    windlass::start(options, address, &source, &windlass::over(&workers))?,
                     "bench",
                     "windlass",
                 )
             }
             Kind::Plain => (
-                plain::start(options, address, parquet.as_deref())?,
+                plain::start(options, address, parquet.as_deref(), &workers)?,
                 "postgres",
                 "postgres",
             ),
@@ -99,6 +114,7 @@ impl Running {
             user,
             database,
             process,
+            nodes,
             _folder: temporary,
         };
         running.wait()?;
@@ -113,6 +129,7 @@ impl Running {
             user: "bench",
             database: "windlass",
             process,
+            nodes: Vec::new(),
             _folder: None,
         };
         running.wait()?;
@@ -141,7 +158,8 @@ impl Running {
 
     /// CPU time of the engine's processes so far.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        self.process.cpu()
+        let processes = std::iter::once(&self.process).chain(&self.nodes);
+        processes.map(Process::cpu).sum()
     }
 
     pub(crate) fn process(&self) -> &Process {
@@ -150,7 +168,8 @@ impl Running {
 
     /// Asks it to end, and waits.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
-        self.process.stop()
+        self.process.stop()?;
+        self.nodes.iter_mut().try_for_each(Process::stop)
     }
 }
 
@@ -172,6 +191,18 @@ pub(crate) fn parquet(folder: &Path, scale: f64) -> anyhow::Result<PathBuf> {
         tables::Tables::Parquet(folder) => Ok(folder),
         tables::Tables::Memory(_) => anyhow::bail!("tables in files are in memory"),
     }
+}
+
+/// Waits until `address` takes connections.
+fn wait_for_port(address: SocketAddr) -> anyhow::Result<()> {
+    let until = Instant::now() + STARTS_WITHIN;
+    while let Err(error) = TcpStream::connect(address) {
+        if Instant::now() > until {
+            return Err(error).with_context(|| format!("nothing listens on {address}"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// A port that was free a moment ago.

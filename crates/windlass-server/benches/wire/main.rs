@@ -7,7 +7,7 @@
 //!             1 connection with a short query, each 50 ms      ├─► engine ─► a row of the table
 //!             200 connections that do nothing                  ┘
 //!   soak    a mixed load with cancels, timeouts and clients that die: what is left at its end
-//!   plain   serves the tables with plain DataFusion; for `beside`, which starts it
+//!   plain, plain-worker   serve the tables with plain DataFusion; for `beside`, which starts them
 //! ```
 //!
 //! The default is `beside`. [`Options`] lists the settings of a mode.
@@ -46,6 +46,7 @@ fn main() -> anyhow::Result<()> {
         Mode::Beside => beside(&options),
         Mode::Soak => soak::run(&options),
         Mode::Plain => plain::serve(&options),
+        Mode::PlainWorker => plain::serve_parts(&options),
     }
 }
 
@@ -59,7 +60,7 @@ fn beside(options: &Options) -> anyhow::Result<()> {
         lasts: Duration::from_secs_f64(options.seconds),
     };
     let mut answers = Answers::default();
-    let mut table = report::Table::new(&load);
+    let mut table = report::Table::new(&load, options.nodes);
     for _round in 0..options.rounds {
         for kind in &options.engines {
             for tables in [Tables::Memory, Tables::Parquet] {

@@ -13,6 +13,7 @@ pub(crate) enum Mode {
     Beside,
     Soak,
     Plain,
+    PlainWorker,
 }
 
 /// A query that a person waits for.
@@ -46,6 +47,9 @@ pub(crate) struct Options {
     pub(crate) heavy: String,
     /// `--clients` with heavy queries.
     pub(crate) clients: usize,
+    /// `--nodes`: workers besides the server, each a process with as many threads; for tables in
+    /// Parquet files.
+    pub(crate) nodes: usize,
     /// `--idle` connections.
     pub(crate) idle: usize,
     pub(crate) seconds: f64,
@@ -66,9 +70,11 @@ pub(crate) struct Options {
     pub(crate) memory: String,
     /// `--sample-seconds` of `soak`.
     pub(crate) sample_seconds: f64,
-    /// `--parquet FOLDER` and `--port` of `plain`.
+    /// `--parquet FOLDER`, `--port` and `--worker PORT`, repeated, of `plain`; `plain-worker` has a
+    /// port alone.
     pub(crate) parquet: Option<PathBuf>,
     pub(crate) port: u16,
+    pub(crate) workers: Vec<u16>,
 }
 
 impl Options {
@@ -80,6 +86,7 @@ impl Options {
             short: Short::Point,
             heavy: "mix".to_owned(),
             clients: 8,
+            nodes: 0,
             idle: 200,
             seconds: 60.0,
             pace_ms: 50,
@@ -93,6 +100,7 @@ impl Options {
             sample_seconds: 10.0,
             parquet: None,
             port: 0,
+            workers: Vec::new(),
         };
         let mut parser = lexopt::Parser::from_env();
         while let Some(arg) = parser.next()? {
@@ -102,7 +110,8 @@ impl Options {
                         "beside" => Mode::Beside,
                         "soak" => Mode::Soak,
                         "plain" => Mode::Plain,
-                        other => bail!("there is no mode `{other}`: beside, soak, plain"),
+                        "plain-worker" => Mode::PlainWorker,
+                        other => bail!("there is no mode `{other}`: beside, soak, plain, plain-worker"),
                     };
                 }
                 lexopt::Arg::Long("engine") => {
@@ -127,6 +136,8 @@ impl Options {
                 }
                 lexopt::Arg::Long("heavy") => options.heavy = parser.value()?.string()?,
                 lexopt::Arg::Long("clients") => options.clients = parser.value()?.parse()?,
+                lexopt::Arg::Long("nodes") => options.nodes = parser.value()?.parse()?,
+                lexopt::Arg::Long("worker") => options.workers.push(parser.value()?.parse()?),
                 lexopt::Arg::Long("idle") => options.idle = parser.value()?.parse()?,
                 lexopt::Arg::Long("seconds") => options.seconds = parser.value()?.parse()?,
                 lexopt::Arg::Long("pace-ms") => options.pace_ms = parser.value()?.parse()?,
@@ -149,6 +160,11 @@ impl Options {
         }
         if options.tables.is_empty() {
             options.tables = vec![Tables::Memory, Tables::Parquet];
+        }
+        if options.nodes > 0 {
+            // Workers read files, and PostgreSQL has none.
+            options.tables.retain(|tables| *tables == Tables::Parquet);
+            options.engines.retain(|kind| *kind != Kind::Postgres);
         }
         Ok(options)
     }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::clients;
 use crate::options::Options;
 use crate::postgres::Postgres;
-use crate::process::Process;
+use crate::process::{Held, Process};
 use crate::{plain, tables, windlass};
 
 /// Longest time until an engine answers: it generates its tables first.
@@ -164,6 +164,21 @@ impl Running {
 
     pub(crate) fn process(&self) -> &Process {
         &self.process
+    }
+
+    /// What the server and then each worker holds.
+    pub(crate) fn held(&self) -> anyhow::Result<Vec<Held>> {
+        let processes = std::iter::once(&self.process).chain(&self.nodes);
+        processes.map(Process::held).collect()
+    }
+
+    /// The workers, to break them.
+    pub(crate) fn take_nodes(&mut self) -> Vec<Process> {
+        std::mem::take(&mut self.nodes)
+    }
+
+    pub(crate) fn give_nodes(&mut self, nodes: Vec<Process>) {
+        self.nodes = nodes;
     }
 
     /// Asks it to end, and waits.

@@ -7,6 +7,7 @@
 //!             1 connection with a short query, each 50 ms      ├─► engine ─► a row of the table
 //!             200 connections that do nothing                  ┘
 //!   soak    a mixed load with cancels, timeouts and clients that die: what is left at its end
+//!   failures  several machines of which one dies again and again: answers and errors
 //!   plain, plain-worker   serve the tables with plain DataFusion; for `beside`, which starts them
 //! ```
 //!
@@ -15,6 +16,7 @@
 mod answers;
 mod clients;
 mod engine;
+mod failures;
 mod load;
 mod options;
 #[path = "../../../windlass-datafusion/benches/beside/percentile.rs"]
@@ -45,6 +47,7 @@ fn main() -> anyhow::Result<()> {
     match options.mode {
         Mode::Beside => beside(&options),
         Mode::Soak => soak::run(&options),
+        Mode::Failures => failures::run(&options),
         Mode::Plain => plain::serve(&options),
         Mode::PlainWorker => plain::serve_parts(&options),
     }

@@ -12,6 +12,7 @@ use crate::queries;
 pub(crate) enum Mode {
     Beside,
     Soak,
+    Failures,
     Plain,
     PlainWorker,
 }
@@ -109,9 +110,12 @@ impl Options {
                     options.mode = match &*mode.string()? {
                         "beside" => Mode::Beside,
                         "soak" => Mode::Soak,
+                        "failures" => Mode::Failures,
                         "plain" => Mode::Plain,
                         "plain-worker" => Mode::PlainWorker,
-                        other => bail!("there is no mode `{other}`: beside, soak, plain, plain-worker"),
+                        other => {
+                            bail!("there is no mode `{other}`: beside, soak, failures, plain, plain-worker")
+                        }
                     };
                 }
                 lexopt::Arg::Long("engine") => {

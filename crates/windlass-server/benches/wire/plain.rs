@@ -36,13 +36,13 @@ pub(crate) fn start(
     for worker in workers {
         command.args(["--worker", &worker.port().to_string()]);
     }
-    Process::start("plain DataFusion", &mut command, Signal::SIGTERM)
+    Process::start("plain DataFusion", command, Signal::SIGTERM)
 }
 
 /// Starts this program again, in the mode `plain-worker`.
 pub(crate) fn start_worker(options: &Options, address: SocketAddr) -> anyhow::Result<Process> {
     let mut command = again("plain-worker", options, address)?;
-    Process::start("a plain worker", &mut command, Signal::SIGTERM)
+    Process::start("a plain worker", command, Signal::SIGTERM)
 }
 
 /// Serves until SIGTERM.

@@ -35,7 +35,7 @@ pub(crate) fn start_worker(options: &Options, address: SocketAddr, folder: &Path
         .arg("--tables")
         .arg(folder);
     command.env("RUST_LOG", "warn");
-    Process::start("a worker of windlass-server", &mut command, Signal::SIGTERM)
+    Process::start("a worker of windlass-server", command, Signal::SIGTERM)
 }
 
 pub(crate) fn start(
@@ -59,5 +59,5 @@ pub(crate) fn start(
         Source::Folder(folder) => command.arg("--tables").arg(folder),
     };
     command.env("RUST_LOG", "warn");
-    Process::start("windlass-server", &mut command, Signal::SIGTERM)
+    Process::start("windlass-server", command, Signal::SIGTERM)
 }

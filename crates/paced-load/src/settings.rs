@@ -60,10 +60,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn pace(text: &str) -> Result<Duration, String> {
-    match text
-        .parse()
-        .map_err(|error: ParseIntError| error.to_string())?
-    {
+    match text.parse().map_err(|error: ParseIntError| error.to_string())? {
         0 => Err("a pace is more than 0".to_owned()),
         millis => Ok(Duration::from_millis(millis)),
     }

@@ -13,6 +13,7 @@
 mod answers;
 mod clients;
 mod engine;
+mod failures;
 mod idle;
 mod options;
 mod plain;
@@ -44,7 +45,9 @@ fn main() -> anyhow::Result<()> {
     match options.mode {
         Mode::Beside => beside(&options),
         Mode::Soak => soak::run(&options),
+        Mode::Failures => failures::run(&options),
         Mode::Plain => plain::serve(&options),
+        Mode::PlainWorker => plain::serve_parts(&options),
     }
 }
 
@@ -52,7 +55,7 @@ fn beside(options: &Options) -> anyhow::Result<()> {
     let heavies = queries::heavy(&options.load.heavy).context("no such heavy query")?;
     let load = options.load.load(options.short.sql(), heavies, WARM_UP);
     let mut answers = Answers::default();
-    let mut table = report::Table::new(&load, options.idle);
+    let mut table = report::Table::new(&load, options);
     for _round in 0..options.load.rounds {
         for kind in &options.engines {
             for tables in [Tables::Memory, Tables::Parquet] {

@@ -213,7 +213,7 @@ impl Postgres {
         command.args(["-c", &format!("max_parallel_workers={}", self.threads)]);
         command.stderr(fs::File::create(self.data.with_extension("log"))?);
         // Its fast shutdown: statements that run are ended.
-        Process::start("PostgreSQL", &mut command, Signal::SIGINT)
+        Process::start("PostgreSQL", command, Signal::SIGINT)
     }
 
     fn program(&self, name: &str) -> Command {

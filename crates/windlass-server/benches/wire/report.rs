@@ -4,14 +4,20 @@ use paced_load::percentile::at;
 use paced_load::{Load, Measured, Rounds};
 
 use crate::engine::{Kind, Tables};
+use crate::options::Options;
 
 /// Aims for windlass-server's 99th percentile, in milliseconds.
 const AIM_MEMORY: f64 = 15.0;
 const AIM_PARQUET: f64 = 25.0;
+const AIM_NODES: f64 = 40.0;
+
+/// Aim for its heavy queries over several machines, as a part of plain DataFusion's.
+const AIM_HEAVY: f64 = 0.95;
 
 pub(crate) struct Table {
     rows: Vec<Row>,
     title: String,
+    nodes: usize,
 }
 
 struct Row {
@@ -21,11 +27,12 @@ struct Row {
 }
 
 impl Table {
-    pub(crate) fn new(load: &Load, idle: usize) -> Self {
+    pub(crate) fn new(load: &Load, options: &Options) -> Self {
         let title = format!(
-            "{} connections with heavy queries, {} idle, a short query each {} ms for {} s: {}",
+            "{} workers, {} connections with heavy queries, {} idle, a short query each {} ms for {} s: {}",
+            options.nodes,
             load.clients,
-            idle,
+            options.idle,
             load.pace.as_millis(),
             load.lasts.as_secs_f64(),
             load.short
@@ -33,6 +40,7 @@ impl Table {
         Self {
             rows: Vec::new(),
             title,
+            nodes: options.nodes,
         }
     }
 
@@ -62,13 +70,33 @@ impl Table {
         }
         println!();
         for row in self.rows.iter().filter(|row| row.kind == Kind::Windlass) {
-            let (aim, place) = match row.tables {
-                Tables::Memory => (AIM_MEMORY, "in memory"),
-                Tables::Parquet => (AIM_PARQUET, "over Parquet"),
+            let (aim, place) = match (self.nodes, row.tables) {
+                (0, Tables::Memory) => (AIM_MEMORY, "in memory"),
+                (0, Tables::Parquet) => (AIM_PARQUET, "over Parquet"),
+                _ => (AIM_NODES, "over several machines"),
             };
             let p99 = at(&row.rounds.latencies(), 0.99);
             let judged = if p99 <= aim { "met" } else { "missed" };
             println!("- windlass {place}, p99 ≤ {aim} ms: {p99:.2} ms, **{judged}**");
+        }
+        if self.nodes > 0 {
+            self.print_heavy();
+        }
+    }
+}
+
+impl Table {
+    fn print_heavy(&self) {
+        let heavy = |kind| {
+            self.rows
+                .iter()
+                .find(|row| row.kind == kind)
+                .map(|row| row.rounds.heavy_rate())
+        };
+        if let (Some(ours), Some(plain)) = (heavy(Kind::Windlass), heavy(Kind::Plain)) {
+            let part = ours / plain;
+            let judged = if part >= AIM_HEAVY { "met" } else { "missed" };
+            println!("- heavy queries ≥ {AIM_HEAVY} × plain's: {part:.2} ×, **{judged}**");
         }
     }
 }

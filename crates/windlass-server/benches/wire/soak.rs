@@ -50,12 +50,12 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let address = engine::free_address()?;
     let source = Source::Tpch(options.load.scale);
     let more = [
-        "--memory",
-        &options.memory,
-        "--spill",
-        &spill.to_string_lossy(),
-        "--operator",
-        &operator.to_string(),
+        "--memory".to_owned(),
+        options.memory.clone(),
+        "--spill".to_owned(),
+        spill.to_string_lossy().into_owned(),
+        "--operator".to_owned(),
+        operator.to_string(),
     ];
     let process = windlass::start(options, address, &source, &more)?;
     let server = Running::of_windlass(address, process)?;

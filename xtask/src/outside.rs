@@ -49,6 +49,12 @@ pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Repor
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let lock_path = workspace.root.join("Cargo.lock");
     let lock = fs::read_to_string(&lock_path).context("cannot read Cargo.lock, build the workspace first")?;
+    let runs = Runs {
+        workspace,
+        lock,
+        replacements: replacements(workspace)?,
+        limit,
+    };
     let mut report = Report {
         rows: Vec::new(),
         failed: 0,
@@ -66,13 +72,13 @@ pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Repor
         Ok(())
     };
     for package in packages(workspace)? {
-        record(package.name.clone(), package.check(workspace, &lock, limit))?;
+        record(package.name.clone(), package.check(&runs))?;
     }
     let readme = fs::read_to_string(workspace.root.join("README.md")).context("cannot read README.md")?;
     let outcome = example(&readme).and_then(|source| {
         let manifest = head(README_LIBRARY) + &dependency(workspace, "", README_LIBRARY)? + PROFILE;
         write(folder.path(), &manifest, &source)?;
-        Ok(build_and_run(workspace, folder.path(), &lock, limit)?.len())
+        Ok(runs.build_and_run(folder.path())?.len())
     });
     record("README.md".to_owned(), outcome)?;
     Ok(report)
@@ -85,25 +91,35 @@ fn write(folder: &Path, manifest: &str, source: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a package with `lock` as its lock file and the workspace's replacements of packages, which
-/// a user does not have: loom alone needs them, and only its lines in a lock file reach a user.
-/// Returns cargo's lock file.
-fn build_and_run(workspace: &Workspace, folder: &Path, lock: &str, limit: Limit) -> anyhow::Result<Lock> {
-    fs::write(folder.join("Cargo.lock"), lock)?;
-    let mut command = cargo();
-    command
-        .args(["run", "--offline", "--quiet", "--manifest-path"])
-        .arg(folder.join("Cargo.toml"));
-    for replacement in replacements(workspace)? {
-        command.arg("--config").arg(replacement);
+/// What all packages are built with.
+struct Runs<'a> {
+    workspace: &'a Workspace,
+    lock: String,
+    /// A user does not have the workspace's replacements of packages: loom alone needs them, and
+    /// only its lines in a lock file reach a user.
+    replacements: Vec<String>,
+    limit: Limit,
+}
+
+impl Runs<'_> {
+    /// Runs a package with a copy of the lock file. Returns the one that cargo leaves.
+    fn build_and_run(&self, folder: &Path) -> anyhow::Result<Lock> {
+        fs::write(folder.join("Cargo.lock"), &self.lock)?;
+        let mut command = cargo();
+        command
+            .args(["run", "--offline", "--quiet", "--manifest-path"])
+            .arg(folder.join("Cargo.toml"));
+        for replacement in &self.replacements {
+            command.arg("--config").arg(replacement);
+        }
+        command.arg("--target-dir").arg(&self.workspace.target);
+        let status = process::run(&mut command, self.limit)?;
+        ensure!(status.success(), "cargo run: {status}");
+        let left = fs::read_to_string(folder.join("Cargo.lock")).context("cargo left no lock file")?;
+        let tree = Lock::parse(&left);
+        tree.check_resolved_by(&Lock::parse(&self.lock))?;
+        Ok(tree)
     }
-    command.arg("--target-dir").arg(&workspace.target);
-    let status = process::run(&mut command, limit)?;
-    ensure!(status.success(), "cargo run: {status}");
-    let left = fs::read_to_string(folder.join("Cargo.lock")).context("cargo left no lock file")?;
-    let tree = Lock::parse(&left);
-    tree.check_resolved_by(&Lock::parse(lock))?;
-    Ok(tree)
 }
 
 /// The paths in `[patch.crates-io]` of the workspace, as values of cargo's `--config`.
@@ -166,8 +182,8 @@ fn packages(workspace: &Workspace) -> anyhow::Result<Vec<Package>> {
 
 impl Package {
     /// Runs it and checks its tree. Returns the tree's number of packages.
-    fn check(&self, workspace: &Workspace, lock: &str, limit: Limit) -> anyhow::Result<usize> {
-        let tree = build_and_run(workspace, &self.folder, lock, limit)?;
+    fn check(&self, runs: &Runs<'_>) -> anyhow::Result<usize> {
+        let tree = runs.build_and_run(&self.folder)?;
         let never: Vec<&str> = self.never().collect();
         tree.check_without(&never)?;
         Ok(tree.len())

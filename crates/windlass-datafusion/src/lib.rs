@@ -19,8 +19,8 @@
 //! | feature | has | of DataFusion | packages in all |
 //! |---|---|---|---|
 //! | `hook` | the hook, [`Windlass::spawn`] | `datafusion-common-runtime` | 48 |
-//! | `plan` | also the node on the root, the planner's wrapper, a query's memory | physical plans, sessions | 202 |
-//! | `session`, the default | also one line on a session's builder, and `SET windlass.…` | all | 218 |
+//! | `plan` | also the plan's root, its planner, a query's memory | plans, sessions | 202 |
+//! | `session`, the default | also a line on a session's builder, `SET windlass.…` | all | 218 |
 //!
 //! Each includes the one before.
 #![forbid(unsafe_code)]

@@ -18,7 +18,7 @@ use crate::snapshot::{Registration, Registry, WindlassSnapshot};
 /// use windlass_datafusion::Windlass;
 ///
 /// let windlass = Windlass::install(Pools::builder().cpu_threads(2).build()?)?;
-/// // Everything that this future spawns by DataFusion's `SpawnedTask` and `JoinSet` is a task of the same job.
+/// // All that this future spawns by DataFusion's `SpawnedTask` and `JoinSet` are tasks of its job.
 /// let task = windlass.spawn(JobOptions::new().name("sum"), async { (1..=10).sum::<u32>() });
 /// let sum = windlass.pools().mixed().block_on(task)?;
 /// assert_eq!(sum.ok(), Some(55));

@@ -49,7 +49,7 @@ use anyhow::{Context, bail, ensure};
 
 pub(crate) use file::{Readers, read};
 pub(crate) use reread::Reread;
-pub(crate) use tls::read_chain;
+pub(crate) use tls::{NODE_ALPN, read_chain};
 
 pub use attempts::{Attempts, Refused, TooMany};
 pub use password::{Edited, Source, passwd, remove_user, run_passwd};

@@ -1,8 +1,8 @@
 //! PostgreSQL's dialect with a bound on the parser's work.
 //!
 //! The parser tries a word such as CASE or CAST in one way, and where that fails in another. With a
-//! mistake inside of nested ones it reads the innermost twice for each level around it, so a text of
-//! some hundred bytes would keep a thread busy for ever.
+//! mistake inside of nested ones it reads the innermost twice for each level around it, so a text
+//! of some hundred bytes would keep a thread busy for ever.
 
 use std::any::TypeId;
 use std::cell::Cell;

@@ -1,7 +1,7 @@
 //! From a new connection to a session: TLS, parameters, password.
 //!
 //! ```text
-//!   TLS asked for ─► S ─► TLS ─► startup ─► password, if users have one ─► parameters, key ─► serve
+//!   TLS asked for ─► S ─► TLS ─► startup ─► password, if one is set ─► parameters, key ─► serve
 //!        │                         │
 //!        └── N, without TLS ───────┘      a cancel request ends here
 //! ```

@@ -26,8 +26,8 @@ use arguments::{Arguments, Command, MachineArguments, ServeArguments, WorkerArgu
 /// Threads for what waits: sockets, timers, files.
 const WAITING_THREADS: usize = 2;
 
-/// Bytes of a worker's stack, for the deepest statement that is not refused. Memory is taken only as
-/// far as it is used.
+/// Bytes of a worker's stack, for the deepest statement that is not refused. Memory is taken only
+/// as far as it is used.
 const WORKER_STACK: usize = 64 << 20;
 
 fn main() -> ExitCode {

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   client ─► server, the coordinator: plans, cuts the plan into stages, joins the last rows
-//!                 │ a channel for each part of a stage: its plan, the query's name, class, deadline
-//!                 ▼
-//!   worker: gate ─► the query's one job ─► datafusion-distributed's service ─► rows ─► other worker,
+//!                │ a channel for each part of a stage: its plan, the query's name, class, deadline
+//!                ▼
+//!   worker: gate ─► the query's one job ─► datafusion-distributed's service ─► rows ─► a worker or
 //!                                                                                      coordinator
 //! ```
 //!

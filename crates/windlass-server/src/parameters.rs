@@ -38,8 +38,8 @@ impl Parameters {
     }
 
     /// The values. A number or a time keeps the type in which it was written: the engine compares
-    /// it with a column of another type without a loss, as PostgreSQL does. `inferred` are the types
-    /// that the plan uses.
+    /// it with a column of another type without a loss, as PostgreSQL does. `inferred` are the
+    /// types that the plan uses.
     ///
     /// # Errors
     ///
@@ -104,7 +104,8 @@ fn decimal_of(value: Option<&Bytes>, is_binary: bool) -> Result<DataType, SqlErr
     };
     let wrong = || SqlError::new("22P02", "a parameter is no decimal number");
     let (digits, scale) = if is_binary {
-        // Number of groups of four digits, the first one's weight, the sign, digits behind the point.
+        // Number of groups of four digits, the first one's weight, the sign, digits behind the
+        // point.
         let [_, _, weight_high, weight_low, _, _, scale_high, scale_low, ..] = value[..] else {
             return Err(wrong());
         };

@@ -62,7 +62,8 @@ pub(crate) struct OpenQuery {
     cancelled: CancellationToken,
 }
 
-/// The outcome of a statement that ended before its outcome was noted: its client left or has enough.
+/// The outcome of a statement that ended before its outcome was noted: its client left or has
+/// enough.
 const ABANDONED: &str = "abandoned";
 
 /// Time from which on a statement's end is a line of the log.

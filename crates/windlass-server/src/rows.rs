@@ -2,9 +2,9 @@
 //! them.
 //!
 //! ```text
-//!   workers: plan ─► compute ─► write 256 rows as messages ─► two chunks at most ─► connection ─► client
-//!                                    ▲                              │
-//!                                    └── waits without a worker ◄───┘ while the client does not read
+//!   workers: plan ─► compute ─► 256 rows as messages ─► two chunks at most ─► connection ─► client
+//!                                  ▲                           │
+//!                                  └─ waits without a worker ◄─┘ while the client does not read
 //! ```
 
 use std::panic::AssertUnwindSafe;
@@ -219,8 +219,8 @@ async fn ended<T>(
     ended.map_err(|error| with_its_cause(error, deadline, Instant::now()))
 }
 
-/// At its deadline any task of a job may be the first to end, and the others then miss it: a panic of
-/// DataFusion's, or an internal error.
+/// At its deadline any task of a job may be the first to end, and the others then miss it: a panic
+/// of DataFusion's, or an internal error.
 fn with_its_cause(error: SqlError, deadline: Option<Instant>, now: Instant) -> SqlError {
     if error.code == INTERNAL && deadline.is_some_and(|deadline| now >= deadline) {
         SqlError::timed_out()

@@ -1,7 +1,7 @@
 //! The savepoints of a transaction.
 //!
-//! Nothing is written, so going back to one only ends what the transaction has opened since, and its
-//! failure.
+//! Nothing is written, so going back to one only ends what the transaction has opened since, and
+//! its failure.
 
 use crate::wire::SqlError;
 

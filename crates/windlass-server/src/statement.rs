@@ -17,8 +17,8 @@ use crate::wire::SqlError;
 /// Bytes of a statement whose parser needs no more stack than a thread has, however it is nested.
 const BYTES_ON_OWN_STACK: usize = 1_000;
 
-/// Bytes of the parser's stack for the deepest statement that is not refused. Memory is taken only as
-/// far as it is used.
+/// Bytes of the parser's stack for the deepest statement that is not refused. Memory is taken only
+/// as far as it is used.
 const STACK: usize = 64 << 20;
 
 /// What a statement asks for. What is not here is refused.

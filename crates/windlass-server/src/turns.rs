@@ -100,7 +100,8 @@ impl Turns {
 
     fn look_at(&self, now_us: u64, since_us: u64) -> Look {
         let until = now_us + WATCHED_FOR.as_micros() as u64;
-        // Ordering: Relaxed. The rings have locks; a poll that reads the value before notes nothing.
+        // Ordering: Relaxed. The rings have locks; a poll that reads the value before notes
+        // nothing.
         if self.watched_until_us.swap(until, Ordering::Relaxed) < now_us {
             // What is there was noted for an earlier page.
             self.lanes.iter().for_each(|lane| lock(lane).clear());

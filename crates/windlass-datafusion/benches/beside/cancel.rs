@@ -4,13 +4,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use paced_load::percentile::at;
 use pools::JobOptions;
 use tokio::runtime::Runtime;
 
 use crate::engine::{Engine, Kind};
 use crate::heavy::HeavyClients;
 use crate::options::Options;
-use crate::percentile::at;
 use crate::queries;
 use crate::recorder::Recorder;
 use crate::tables::Tables;
@@ -21,10 +21,10 @@ const AFTER_MS: [u64; 7] = [2, 5, 11, 17, 23, 31, 47];
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let recorder = Recorder::install()?;
     let engine = runtime.block_on(Engine::new(Kind::Windlass, tables, options.main, options.spares))?;
-    let dropped = queries::heavy(&options.heavy).context("no such heavy query")?[0];
+    let dropped = queries::heavy(&options.load.heavy).context("no such heavy query")?[0];
     let heavies = HeavyClients::of(&engine, options, runtime.handle())?;
     thread::sleep(Duration::from_secs(1));
-    let end = Instant::now() + Duration::from_secs_f64(options.seconds);
+    let end = Instant::now() + options.load.lasts;
     let mut times = Vec::new();
     while Instant::now() < end {
         let after = Duration::from_millis(AFTER_MS[times.len() % AFTER_MS.len()]);
@@ -34,8 +34,8 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     times.sort_unstable();
     println!(
         "drop to last task dropped, beside {} x {}: p50 {:.2} p99 {:.2} max {:.2} ms, {} dropped",
-        options.clients,
-        options.heavy,
+        options.load.clients,
+        options.load.heavy,
         at(&times, 0.5),
         at(&times, 0.99),
         at(&times, 1.0),

@@ -4,11 +4,11 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use paced_load::percentile::at;
 use tokio::runtime::Runtime;
 
 use crate::engine::Engine;
 use crate::options::Options;
-use crate::percentile::at;
 use crate::queries::TPCH;
 use crate::rows;
 use crate::tables::Tables;
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
             memory: vec![0; TPCH.len()],
         });
     }
-    for round in 0..options.rounds {
+    for round in 0..options.load.rounds {
         for (number, sql) in TPCH.iter().enumerate() {
             let mut answer = None;
             for place in 0..engines.len() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use arrow::array::RecordBatch;
+use clap::ValueEnum;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use pipeline_exec::PipelineExecutor;
@@ -16,9 +17,10 @@ use crate::tables::Tables;
 /// Also the number of partitions of a plan.
 pub(crate) const THREADS: usize = 2;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     Plain,
+    #[value(name = "batches-1024")]
     SmallBatches,
     SecondRuntime,
     /// Each query, planning included, is a future of a job.
@@ -28,14 +30,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Plain,
-        Self::SmallBatches,
-        Self::SecondRuntime,
-        Self::Windlass,
-        Self::Session,
-    ];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -44,10 +38,6 @@ impl Kind {
             Self::Windlass => "windlass",
             Self::Session => "session",
         }
-    }
-
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

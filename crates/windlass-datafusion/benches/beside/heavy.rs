@@ -35,10 +35,10 @@ impl HeavyClients {
     where
         F: Future<Output = anyhow::Result<Vec<RecordBatch>>> + Send,
     {
-        let heavies = queries::heavy(&options.heavy).context("no such heavy query")?;
+        let heavies = queries::heavy(&options.load.heavy).context("no such heavy query")?;
         let over = Arc::new(AtomicBool::new(false));
         let mut clients = JoinSet::new();
-        for client in 0..options.clients {
+        for client in 0..options.load.clients {
             let (ask, over) = (ask.clone(), Arc::clone(&over));
             let sql = heavies[client % heavies.len()];
             let asks = async move {

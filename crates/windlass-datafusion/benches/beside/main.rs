@@ -1,25 +1,14 @@
 //! Short queries beside heavy ones, in plain DataFusion and on windlass: `cargo xtask bench
 //! datafusion [MODE]`.
 //!
-//! ```text
-//!   beside   a short query at a fixed pace beside clients with heavy ones: a row for each engine
-//!   each     the 22 queries of TPC-H by one client: time and memory beside plain, and the same rows
-//!   shorts   many clients with short queries only: throughput
-//!   objects  a query over an object that is far away, beside heavy ones
-//!   timeline a picture of who polls what, for each engine
-//!   cancel   a query is dropped beside heavy ones: how long until its last task is dropped
-//! ```
-//!
-//! The default is `beside`. [`Options`] lists the settings of a mode.
+//! `--help` lists its modes and options.
 
 mod cancel;
 mod each;
 mod engine;
 mod heavy;
-mod load;
 mod objects;
 mod options;
-mod percentile;
 mod queries;
 mod recorder;
 mod shorts;
@@ -30,25 +19,28 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use arrow::array::RecordBatch;
-use tokio::runtime::Runtime;
+use clap::Parser as _;
+use paced_load::Rounds;
+use paced_load::percentile::at;
+use tokio::runtime::{Handle, Runtime};
 
 use engine::Engine;
-use load::{Load, Measured};
 use options::{Mode, Options};
-use percentile::at;
 use tables::Tables;
 
+const WARM_UP: Duration = Duration::from_secs(1);
+
 fn main() -> anyhow::Result<()> {
-    let options = Options::read()?;
+    let options = Options::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(options.threads)
         .enable_all()
         .build()?;
     let tables = match &options.parquet {
         Some(folder) if options.mode != Mode::Objects => {
-            runtime.block_on(Tables::in_files(folder, options.scale))?
+            runtime.block_on(Tables::in_files(folder, options.load.scale))?
         }
-        _ => Tables::in_memory(options.scale)?,
+        _ => Tables::in_memory(options.load.scale)?,
     };
     match options.mode {
         Mode::Beside => beside(&options, &tables, &runtime),
@@ -61,20 +53,16 @@ fn main() -> anyhow::Result<()> {
 }
 
 fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
-    let load = Load {
-        short: if options.short_join {
-            queries::SHORT_JOIN
-        } else {
-            queries::SHORT
-        },
-        heavies: queries::heavy(&options.heavy).context("no such heavy query")?,
-        clients: options.clients,
-        pace: Duration::from_millis(options.pace_ms),
-        lasts: Duration::from_secs_f64(options.seconds),
+    let short = if options.short_join {
+        queries::SHORT_JOIN
+    } else {
+        queries::SHORT
     };
-    let mut of_all = vec![Vec::new(); options.engines.len()];
+    let heavies = queries::heavy(&options.load.heavy).context("no such heavy query")?;
+    let load = options.load.load(short, heavies, WARM_UP);
+    let mut of_all = vec![Rounds::default(); options.engines.len()];
     let mut answers: Vec<Option<Vec<String>>> = vec![None; load.heavies.len() + 1];
-    for _round in 0..options.rounds {
+    for _round in 0..options.load.rounds {
         for (&kind, of_engine) in options.engines.iter().zip(&mut of_all) {
             let engine = runtime.block_on(Engine::new(kind, tables, options.main, options.spares))?;
             for (sql, expected) in load.queries().zip(&mut answers) {
@@ -82,11 +70,14 @@ fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Resu
                 let expected = expected.get_or_insert_with(|| found.clone());
                 anyhow::ensure!(*expected == found, "{} answers {sql} otherwise", kind.name());
             }
-            let measured = load::run(&engine, &load, runtime.handle())?;
-            if options.rounds > 1 {
-                print(options, kind.name(), std::slice::from_ref(&measured));
+            let measured = load.run(&Asked {
+                engine: &engine,
+                runtime: runtime.handle(),
+            })?;
+            if options.load.rounds > 1 {
+                print(options, kind.name(), &measured.clone().into());
             }
-            of_engine.push(measured);
+            of_engine.add(measured);
         }
     }
     for (kind, of_engine) in options.engines.iter().zip(&of_all) {
@@ -119,38 +110,40 @@ pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     Ok(rows)
 }
 
-fn print(options: &Options, engine: &str, rounds: &[Measured]) {
-    let mut latencies: Vec<_> = rounds
-        .iter()
-        .flat_map(|round| &round.latencies)
-        .copied()
-        .collect();
-    latencies.sort_unstable();
-    let mean = |of: fn(&Measured) -> f64| rounds.iter().map(of).sum::<f64>() / rounds.len() as f64;
-    let p99s: Vec<_> = rounds
-        .iter()
-        .map(|round| format!("{:.1}", at(&round.latencies, 0.99)))
-        .collect();
-    let kinds = rounds.first().map_or(0, |round| round.heavy_rates.len());
-    let by_kind: Vec<_> = (0..kinds)
-        .map(|kind| {
-            let rates = rounds.iter().map(|round| round.heavy_rates[kind]);
-            format!("{:.2}", rates.sum::<f64>() / rounds.len() as f64)
-        })
-        .collect();
+fn print(options: &Options, engine: &str, rounds: &Rounds) {
+    let latencies = rounds.latencies();
     println!(
         "{engine:<15} {:>2} x {:<7} p50 {:>8.2} p95 {:>8.2} p99 {:>8.2} ({}) max {:>8.2} ms, {} asked, {} not; {:.2} heavy/s ({}), {:.2} CPUs",
-        options.clients,
-        options.heavy,
+        options.load.clients,
+        options.load.heavy,
         at(&latencies, 0.5),
         at(&latencies, 0.95),
         at(&latencies, 0.99),
-        p99s.join(", "),
+        rounds.p99s(),
         at(&latencies, 1.0),
         latencies.len(),
-        rounds.iter().map(|round| round.unasked).sum::<usize>(),
-        mean(|round| round.heavy_rates.iter().sum::<f64>()),
-        by_kind.join(", "),
-        mean(|round| round.cpus),
+        rounds.unasked(),
+        rounds.heavy_rate(),
+        rounds.heavy_rates(),
+        rounds.cpus(),
     );
+}
+
+/// An engine in this process, with the runtime on which its clients wait.
+struct Asked<'a> {
+    engine: &'a Engine,
+    runtime: &'a Handle,
+}
+
+impl paced_load::Engine for Asked<'_> {
+    fn client(&self) -> anyhow::Result<impl FnMut(&'static str) -> anyhow::Result<()>> {
+        Ok(|sql| {
+            self.runtime.block_on(self.engine.query(sql))?;
+            Ok(())
+        })
+    }
+
+    fn cpu(&self) -> anyhow::Result<Duration> {
+        Ok(cpu_time::ProcessTime::now().as_duration())
+    }
 }

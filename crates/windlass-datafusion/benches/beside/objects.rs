@@ -21,13 +21,13 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use paced_load::percentile::at;
 use tokio::net::TcpStream;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::engine::{Engine, Kind};
 use crate::heavy::HeavyClients;
 use crate::options::Options;
-use crate::percentile::at;
 use crate::rows;
 use crate::tables::Tables;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
         .parquet
         .as_ref()
         .context("`--parquet FOLDER` is missing")?;
-    let files = runtime.block_on(Tables::in_files(folder, options.scale))?;
+    let files = runtime.block_on(Tables::in_files(folder, options.load.scale))?;
     let Tables::Parquet(files) = &files else {
         anyhow::bail!("files are in a folder");
     };
@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     };
     let server = ObjectServer::behind(line, NAME, object);
     let mut answer = None;
-    for _round in 0..options.rounds {
+    for _round in 0..options.load.rounds {
         for &kind in &options.engines {
             let engine = runtime.block_on(Engine::new(kind, tables, options.main, options.spares))?;
             let store = Remote {
@@ -84,8 +84,8 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
             println!(
                 "{:<15} {:>2} x {:<5} {read:.2} queries/s over the object; a request p50 {:.1} p99 {:.1} max {:.1} ms, {} of them; {heavy:.2} heavy/s",
                 kind.name(),
-                options.clients,
-                options.heavy,
+                options.load.clients,
+                options.load.heavy,
                 at(&times, 0.5),
                 at(&times, 0.99),
                 at(&times, 1.0),
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
 async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64)> {
     let heavies = HeavyClients::of(engine, options, &Handle::current())?;
     let began = Instant::now();
-    let lasts = Duration::from_secs_f64(options.seconds);
+    let lasts = options.load.lasts;
     let mut done = 0.0;
     while began.elapsed() < lasts {
         engine.query(QUERY).await?;

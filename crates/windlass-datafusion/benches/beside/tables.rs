@@ -5,56 +5,40 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
-use tpchgen::generators::{
-    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
-    RegionGenerator, SupplierGenerator,
-};
-use tpchgen_arrow::{
-    CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow,
-    SupplierArrow,
-};
-
-const BATCH_ROWS: usize = 8_192;
-
-const NAMES: [&str; 8] = [
-    "customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier",
-];
+use tpch_tables::Table;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Tables {
-    Memory(Vec<(&'static str, SchemaRef, Vec<RecordBatch>)>),
+    Memory(Vec<(Table, SchemaRef, Vec<RecordBatch>)>),
     Parquet(PathBuf),
 }
 
 impl Tables {
     pub(crate) fn in_memory(scale: f64) -> anyhow::Result<Self> {
-        let table = |name| {
-            let rows = rows(name, scale);
-            let schema = rows.schema();
-            anyhow::Ok((name, schema, rows.collect::<Result<_, _>>()?))
+        let whole = |table: Table| {
+            let (schema, batches) = table.whole(scale)?;
+            anyhow::Ok((table, schema, batches))
         };
-        Ok(Self::Memory(
-            NAMES.into_iter().map(table).collect::<Result<_, _>>()?,
-        ))
+        let tables = Table::ALL.into_iter().map(whole);
+        Ok(Self::Memory(tables.collect::<Result<_, _>>()?))
     }
 
     pub(crate) async fn in_files(folder: &Path, scale: f64) -> anyhow::Result<Self> {
         let folder = folder.join(format!("tpch-{scale}"));
         fs::create_dir_all(&folder)?;
         let session = SessionContext::new();
-        for name in NAMES {
-            let file = folder.join(format!("{name}.parquet"));
+        for table in Table::ALL {
+            let file = file(&folder, table);
             if file.exists() {
                 continue;
             }
-            let rows = rows(name, scale);
-            let schema = rows.schema();
-            let table = MemTable::try_new(schema, vec![rows.collect::<Result<_, _>>()?])?;
+            let (schema, batches) = table.whole(scale)?;
+            let table = MemTable::try_new(schema, vec![batches])?;
             let part = file.with_extension("part.parquet");
             let path = part.to_str().context("a folder whose name is no text")?;
             let options = DataFrameWriteOptions::new().with_single_file_output(true);
@@ -68,19 +52,19 @@ impl Tables {
     pub(crate) async fn register(&self, session: &SessionContext, partitions: usize) -> anyhow::Result<()> {
         match self {
             Self::Memory(tables) => {
-                for (name, schema, batches) in tables {
+                for (table, schema, batches) in tables {
                     let part = batches.len().div_ceil(partitions).max(1);
                     let parts = batches.chunks(part).map(<[_]>::to_vec).collect();
-                    let table = MemTable::try_new(Arc::clone(schema), parts)?;
-                    session.register_table(*name, Arc::new(table))?;
+                    let memory = MemTable::try_new(Arc::clone(schema), parts)?;
+                    session.register_table(table.name(), Arc::new(memory))?;
                 }
             }
             Self::Parquet(folder) => {
-                for name in NAMES {
-                    let file = folder.join(format!("{name}.parquet"));
+                for table in Table::ALL {
+                    let file = file(folder, table);
                     let file = file.to_str().context("a folder whose name is no text")?;
                     session
-                        .register_parquet(name, file, ParquetReadOptions::default())
+                        .register_parquet(table.name(), file, ParquetReadOptions::default())
                         .await?;
                 }
             }
@@ -89,20 +73,6 @@ impl Tables {
     }
 }
 
-fn rows(name: &str, scale: f64) -> Box<dyn RecordBatchReader> {
-    macro_rules! rows {
-        ($arrow:ident, $generator:ident) => {
-            Box::new($arrow::new($generator::new(scale, 1, 1)).with_batch_size(BATCH_ROWS))
-        };
-    }
-    match name {
-        "customer" => rows!(CustomerArrow, CustomerGenerator),
-        "lineitem" => rows!(LineItemArrow, LineItemGenerator),
-        "nation" => rows!(NationArrow, NationGenerator),
-        "orders" => rows!(OrderArrow, OrderGenerator),
-        "part" => rows!(PartArrow, PartGenerator),
-        "partsupp" => rows!(PartSuppArrow, PartSuppGenerator),
-        "region" => rows!(RegionArrow, RegionGenerator),
-        _ => rows!(SupplierArrow, SupplierGenerator),
-    }
+fn file(folder: &Path, table: Table) -> PathBuf {
+    folder.join(format!("{}.parquet", table.name()))
 }

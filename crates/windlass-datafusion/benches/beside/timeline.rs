@@ -74,7 +74,7 @@ async fn record(engine: &Engine, options: &Options, recorder: &Recorder) -> anyh
             engine.run(recorder.query(0, engine.plain_query(SHORT))).await?;
             anyhow::Ok((due, Instant::now()))
         }));
-        due += Duration::from_millis(options.pace_ms);
+        due += options.load.pace;
     }
     let mut shorts = Vec::new();
     for short in asked {
@@ -147,9 +147,9 @@ impl Panel {
         let base = top + 16.0;
         line(format_args!(
             "<text x=\"4\" y=\"{base}\" font-weight=\"bold\">{title}: a short query every {} ms beside {} clients with {}</text>",
-            options.pace_ms,
-            options.clients,
-            options.heavy.to_uppercase()
+            options.load.pace.as_millis(),
+            options.load.clients,
+            options.load.heavy.to_uppercase()
         ));
         let mut y = top + HEAD;
         line(format_args!(

@@ -30,7 +30,7 @@ use pools::JobOptions;
 /// | `windlass.class` | `interactive`, `normal`, `batch` | `normal` |
 /// | `windlass.deadline` | a time with its unit: `250ms`, `5s`, `2m`; `none` | `none` |
 /// | `windlass.max_workers` | a number from 1; `none` | `none`: all workers |
-/// | `windlass.memory` | bytes, or with a unit: `64MiB`, `2GiB`, `500MB`; `none` | `none`: the session's memory pool decides |
+/// | `windlass.memory` | bytes, `64MiB`, `2GiB`, `500MB`; `none` | `none`: the session's pool |
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindlassOptions {
     /// Urgency.

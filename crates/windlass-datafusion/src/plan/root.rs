@@ -26,8 +26,8 @@ use super::stream;
 use crate::windlass::Windlass;
 
 /// Passes on its input's rows. Each execution is a job with the session's
-/// [`WindlassOptions`](crate::WindlassOptions); inside a job the plan stays in that job. The node is
-/// transparent: `is` and `downcast_ref` see its input.
+/// [`WindlassOptions`](crate::WindlassOptions); inside a job the plan stays in that job. The node
+/// is transparent: `is` and `downcast_ref` see its input.
 #[derive(Debug)]
 pub struct WindlassExec {
     input: Arc<dyn ExecutionPlan>,

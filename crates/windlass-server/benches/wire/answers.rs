@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use tokio_postgres::SimpleQueryMessage;
+
 use crate::clients;
 use crate::engine::Running;
 
@@ -40,6 +42,16 @@ impl Answers {
             }
             Ok(())
         })
+    }
+
+    /// # Errors
+    ///
+    /// If these rows are not the known answer.
+    pub(crate) fn ensure_right(&self, sql: &str, messages: &[SimpleQueryMessage]) -> anyhow::Result<()> {
+        let found = sorted(clients::rows(messages));
+        let is_right = self.known.get(sql).is_some_and(|known| are_equal(known, &found));
+        anyhow::ensure!(is_right, "a wrong answer to {sql}: {found:?}");
+        Ok(())
     }
 }
 

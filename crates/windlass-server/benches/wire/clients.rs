@@ -1,7 +1,5 @@
 //! Clients of an engine, and the rows that they get.
 
-use std::time::Instant;
-
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
@@ -38,8 +36,4 @@ pub(crate) fn rows(messages: &[SimpleQueryMessage]) -> Vec<Vec<String>> {
         _ => None,
     };
     messages.iter().filter_map(row).collect()
-}
-
-pub(crate) fn sleep_until(at: Instant) {
-    std::thread::sleep(at.saturating_duration_since(Instant::now()));
 }

@@ -1,43 +1,38 @@
 //! An engine that listens, in processes of its own.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use clap::ValueEnum;
 use tempfile::TempDir;
 
 use crate::clients;
 use crate::options::Options;
 use crate::postgres::Postgres;
-use crate::process::Process;
+use crate::process::{Held, Process};
 use crate::{plain, tables, windlass};
 
 /// Longest time until an engine answers: it generates its tables first.
 const STARTS_WITHIN: Duration = Duration::from_secs(600);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     Windlass,
-    /// DataFusion behind the crate datafusion-postgres.
+    /// DataFusion behind the crate datafusion-postgres
     Plain,
     Postgres,
 }
 
 /// Where the tables of TPC-H are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Tables {
     Memory,
     Parquet,
 }
 
 impl Kind {
-    pub(crate) fn of_name(name: &str) -> Option<Self> {
-        [Self::Windlass, Self::Plain, Self::Postgres]
-            .into_iter()
-            .find(|kind| kind.name() == name)
-    }
-
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Windlass => "windlass",
@@ -59,6 +54,8 @@ pub(crate) struct Running {
     pub(crate) user: &'static str,
     pub(crate) database: &'static str,
     process: Process,
+    /// Workers besides it.
+    nodes: Vec<Process>,
     _folder: Option<TempDir>,
 }
 
@@ -68,22 +65,35 @@ impl Running {
         let address = free_address()?;
         let parquet = match tables {
             Tables::Memory => None,
-            Tables::Parquet => Some(parquet(&folder, options.scale)?),
+            Tables::Parquet => Some(parquet(&folder, options.load.scale)?),
         };
+        let mut nodes = Vec::new();
+        let mut workers = Vec::new();
+        for _ in 0..options.nodes {
+            let folder = parquet.as_deref().context("workers read files")?;
+            let address = free_address()?;
+            nodes.push(match kind {
+                Kind::Windlass => windlass::start_worker(options, address, folder)?,
+                Kind::Plain => plain::start_worker(options, address)?,
+                Kind::Postgres => anyhow::bail!("PostgreSQL has no workers"),
+            });
+            wait_for_port(address)?;
+            workers.push(address);
+        }
         let (process, user, database) = match kind {
             Kind::Windlass => {
                 let source = match &parquet {
-                    None => windlass::Source::Tpch(options.scale),
+                    None => windlass::Source::Tpch(options.load.scale),
                     Some(folder) => windlass::Source::Folder(folder),
                 };
                 (
-                    windlass::start(options, address, &source, &[])?,
+                    windlass::start(options, address, &source, &windlass::over(&workers))?,
                     "bench",
                     "windlass",
                 )
             }
             Kind::Plain => (
-                plain::start(options, address, parquet.as_deref())?,
+                plain::start(options, address, parquet.as_deref(), &workers)?,
                 "postgres",
                 "postgres",
             ),
@@ -99,6 +109,7 @@ impl Running {
             user,
             database,
             process,
+            nodes,
             _folder: temporary,
         };
         running.wait()?;
@@ -113,6 +124,7 @@ impl Running {
             user: "bench",
             database: "windlass",
             process,
+            nodes: Vec::new(),
             _folder: None,
         };
         running.wait()?;
@@ -139,18 +151,46 @@ impl Running {
         }
     }
 
-    /// CPU time of the engine's processes so far.
-    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        self.process.cpu()
-    }
-
     pub(crate) fn process(&self) -> &Process {
         &self.process
     }
 
+    /// What the server and then each worker holds.
+    pub(crate) fn held(&self) -> anyhow::Result<Vec<Held>> {
+        let processes = std::iter::once(&self.process).chain(&self.nodes);
+        processes.map(Process::held).collect()
+    }
+
+    /// The workers, to break them.
+    pub(crate) fn take_nodes(&mut self) -> Vec<Process> {
+        std::mem::take(&mut self.nodes)
+    }
+
+    pub(crate) fn give_nodes(&mut self, nodes: Vec<Process>) {
+        self.nodes = nodes;
+    }
+
     /// Asks it to end, and waits.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
-        self.process.stop()
+        self.process.stop()?;
+        self.nodes.iter_mut().try_for_each(Process::stop)
+    }
+}
+
+impl paced_load::Engine for Running {
+    fn client(&self) -> anyhow::Result<impl FnMut(&'static str) -> anyhow::Result<()>> {
+        let runtime = clients::runtime()?;
+        let client = runtime.block_on(clients::connect(self))?;
+        Ok(move |sql| {
+            runtime.block_on(client.simple_query(sql))?;
+            Ok(())
+        })
+    }
+
+    /// Of its processes.
+    fn cpu(&self) -> anyhow::Result<Duration> {
+        let processes = std::iter::once(&self.process).chain(&self.nodes);
+        processes.map(Process::cpu).sum()
     }
 }
 
@@ -172,6 +212,18 @@ pub(crate) fn parquet(folder: &Path, scale: f64) -> anyhow::Result<PathBuf> {
         tables::Tables::Parquet(folder) => Ok(folder),
         tables::Tables::Memory(_) => anyhow::bail!("tables in files are in memory"),
     }
+}
+
+/// Waits until `address` takes connections.
+fn wait_for_port(address: SocketAddr) -> anyhow::Result<()> {
+    let until = Instant::now() + STARTS_WITHIN;
+    while let Err(error) = TcpStream::connect(address) {
+        if Instant::now() > until {
+            return Err(error).with_context(|| format!("nothing listens on {address}"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// A port that was free a moment ago.

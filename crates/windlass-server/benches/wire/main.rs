@@ -1,24 +1,21 @@
-//! Short queries beside heavy ones, over the wire: windlass-server, plain DataFusion behind the same
-//! protocol, and PostgreSQL: `cargo xtask bench wire [MODE]`.
+//! Short queries beside heavy ones, over the wire: windlass-server, plain DataFusion behind the
+//! same protocol, and PostgreSQL: `cargo xtask bench wire [MODE]`.
 //!
 //! ```text
-//!   beside  engines in turn, each in processes of its own, asked for the same answers:
-//!             8 connections with heavy queries, back to back   ┐
-//!             1 connection with a short query, each 50 ms      ├─► engine ─► a row of the table
-//!             200 connections that do nothing                  ┘
-//!   soak    a mixed load with cancels, timeouts and clients that die: what is left at its end
-//!   plain   serves the tables with plain DataFusion; for `beside`, which starts it
+//!   8 connections with heavy queries, back to back   ┐
+//!   1 connection with a short query, each 50 ms      ├─► engine ─► a row of the table
+//!   200 connections that do nothing                  ┘
 //! ```
 //!
-//! The default is `beside`. [`Options`] lists the settings of a mode.
+//! That is the mode `beside`: engines in turn, each in processes of its own, asked for the same
+//! answers. `--help` lists all modes and options.
 
 mod answers;
 mod clients;
 mod engine;
-mod load;
+mod failures;
+mod idle;
 mod options;
-#[path = "../../../windlass-datafusion/benches/beside/percentile.rs"]
-mod percentile;
 mod plain;
 mod postgres;
 mod process;
@@ -37,30 +34,29 @@ use anyhow::Context as _;
 
 use answers::Answers;
 use engine::Tables;
-use load::Load;
+use idle::Idle;
 use options::{Mode, Options};
 
+/// Each kind of heavy query has run by then.
+const WARM_UP: Duration = Duration::from_secs(3);
+
 fn main() -> anyhow::Result<()> {
-    let options = Options::read()?;
+    let options = Options::read();
     match options.mode {
         Mode::Beside => beside(&options),
         Mode::Soak => soak::run(&options),
+        Mode::Failures => failures::run(&options),
         Mode::Plain => plain::serve(&options),
+        Mode::PlainWorker => plain::serve_parts(&options),
     }
 }
 
 fn beside(options: &Options) -> anyhow::Result<()> {
-    let load = Load {
-        short: options.short.sql(),
-        heavies: queries::heavy(&options.heavy).context("no such heavy query")?,
-        clients: options.clients,
-        idle: options.idle,
-        pace: Duration::from_millis(options.pace_ms),
-        lasts: Duration::from_secs_f64(options.seconds),
-    };
+    let heavies = queries::heavy(&options.load.heavy).context("no such heavy query")?;
+    let load = options.load.load(options.short.sql(), heavies, WARM_UP);
     let mut answers = Answers::default();
-    let mut table = report::Table::new(&load);
-    for _round in 0..options.rounds {
+    let mut table = report::Table::new(&load, options);
+    for _round in 0..options.load.rounds {
         for kind in &options.engines {
             for tables in [Tables::Memory, Tables::Parquet] {
                 if !options.tables.contains(&tables) || !kind.has(tables) {
@@ -68,8 +64,10 @@ fn beside(options: &Options) -> anyhow::Result<()> {
                 }
                 let engine = engine::Running::start(*kind, tables, options)?;
                 answers.compare(&engine, load.queries())?;
-                let measured = load::run(&engine, &load)?;
-                table.add(*kind, tables, &measured);
+                let idle = Idle::connect(&engine, options.idle)?;
+                let measured = load.run(&engine)?;
+                idle.ensure_answered()?;
+                table.add(*kind, tables, measured);
                 engine.stop()?;
             }
         }

@@ -1,26 +1,34 @@
-//! Options of the command line.
+//! The command line: the modes and options of this bench.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use lexopt::ValueExt as _;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
+use paced_load::{Settings, seconds};
 
 use crate::engine::{Kind, Tables};
 use crate::queries;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    /// A short query at a fixed pace beside heavy ones and idle connections: a row for each engine
     Beside,
+    /// A mixed load with cancels, timeouts and clients that die: what is left at its end
     Soak,
+    /// Several machines of which one dies again and again: answers and errors
+    Failures,
+    /// Serves the tables with plain DataFusion; for `beside`, which starts it
     Plain,
+    /// Computes parts of queries with plain datafusion-distributed; for `beside` as well
+    PlainWorker,
 }
 
 /// A query that a person waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Short {
-    /// One row by its key.
+    /// One row by its key
     Point,
-    /// A count over 150,000 rows at scale 1.
+    /// A count over 150,000 rows at scale 1
     Aggregate,
 }
 
@@ -33,123 +41,76 @@ impl Short {
     }
 }
 
-#[derive(Clone, Debug)]
+/// Short queries beside heavy ones, over PostgreSQL's protocol
+#[derive(Clone, Debug, Parser)]
+#[command(name = "cargo xtask bench wire")]
 pub(crate) struct Options {
+    #[arg(value_enum, default_value_t = Mode::Beside)]
     pub(crate) mode: Mode,
-    /// `--engine`, repeated: `windlass`, `plain`, `postgres`; all by default.
+    #[command(flatten)]
+    pub(crate) load: Settings,
+    /// Engine, repeated; all by default
+    #[arg(long = "engine", value_enum)]
     pub(crate) engines: Vec<Kind>,
-    /// `--tables`, repeated: `memory`, `parquet`; both by default. PostgreSQL has its own.
+    /// Where tables are, repeated; both by default. PostgreSQL has its own
+    #[arg(long, value_enum)]
     pub(crate) tables: Vec<Tables>,
-    /// `--short`: `point` or `aggregate`.
+    #[arg(long, value_enum, default_value_t = Short::Point)]
     pub(crate) short: Short,
-    /// `--heavy`, as in the bench `datafusion`.
-    pub(crate) heavy: String,
-    /// `--clients` with heavy queries.
-    pub(crate) clients: usize,
-    /// `--idle` connections.
+    /// Workers besides the server, each a process with as many threads, over Parquet files
+    #[arg(long, default_value_t = 0)]
+    pub(crate) nodes: usize,
+    /// Connections that do nothing
+    #[arg(long, default_value_t = 200)]
     pub(crate) idle: usize,
-    pub(crate) seconds: f64,
-    /// `--pace-ms` from one short query to the next.
-    pub(crate) pace_ms: u64,
-    pub(crate) scale: f64,
-    pub(crate) rounds: usize,
-    /// `--threads` that compute, and number of partitions.
+    /// Threads that compute, and number of partitions
+    #[arg(long, default_value_t = 2)]
     pub(crate) threads: usize,
-    /// `--folder` for Parquet files and PostgreSQL's tables, which are kept; by default a temporary
-    /// one.
+    /// Keeps Parquet files and PostgreSQL's tables; by default a temporary one
+    #[arg(long)]
     pub(crate) folder: Option<PathBuf>,
-    /// `--postgres`: the folder of PostgreSQL's programs.
+    /// Folder of PostgreSQL's programs
+    #[arg(long, default_value = "/usr/lib/postgresql/15/bin")]
     pub(crate) postgres: PathBuf,
-    /// `--server`: another build of windlass-server.
+    /// Another build of windlass-server
+    #[arg(long, default_value = env!("CARGO_BIN_EXE_windlass-server"), hide_default_value = true)]
     pub(crate) server: PathBuf,
-    /// `--memory` of windlass-server, for `soak`.
+    /// Memory of windlass-server, for `soak`
+    #[arg(long, default_value = "1GiB")]
     pub(crate) memory: String,
-    /// `--sample-seconds` of `soak`.
-    pub(crate) sample_seconds: f64,
-    /// `--parquet FOLDER` and `--port` of `plain`.
+    /// Seconds from one sample of `soak` to the next
+    #[arg(long = "sample-seconds", default_value = "10", value_parser = seconds)]
+    pub(crate) sample_every: Duration,
+    /// Tables of `plain`
+    #[arg(long)]
     pub(crate) parquet: Option<PathBuf>,
+    /// Port of `plain` and `plain-worker`
+    #[arg(long, default_value_t = 0)]
     pub(crate) port: u16,
+    /// Port of a worker that `plain` plans over, repeated
+    #[arg(long = "worker")]
+    pub(crate) workers: Vec<u16>,
 }
 
 impl Options {
-    pub(crate) fn read() -> anyhow::Result<Self> {
-        let mut options = Self {
-            mode: Mode::Beside,
-            engines: Vec::new(),
-            tables: Vec::new(),
-            short: Short::Point,
-            heavy: "mix".to_owned(),
-            clients: 8,
-            idle: 200,
-            seconds: 60.0,
-            pace_ms: 50,
-            scale: 1.0,
-            rounds: 1,
-            threads: 2,
-            folder: None,
-            postgres: "/usr/lib/postgresql/15/bin".into(),
-            server: env!("CARGO_BIN_EXE_windlass-server").into(),
-            memory: "1GiB".to_owned(),
-            sample_seconds: 10.0,
-            parquet: None,
-            port: 0,
-        };
-        let mut parser = lexopt::Parser::from_env();
-        while let Some(arg) = parser.next()? {
-            match arg {
-                lexopt::Arg::Value(mode) => {
-                    options.mode = match &*mode.string()? {
-                        "beside" => Mode::Beside,
-                        "soak" => Mode::Soak,
-                        "plain" => Mode::Plain,
-                        other => bail!("there is no mode `{other}`: beside, soak, plain"),
-                    };
-                }
-                lexopt::Arg::Long("engine") => {
-                    let name = parser.value()?.string()?;
-                    let kind = Kind::of_name(&name);
-                    let kind = kind.with_context(|| format!("there is no engine `{name}`"))?;
-                    options.engines.push(kind);
-                }
-                lexopt::Arg::Long("tables") => {
-                    options.tables.push(match &*parser.value()?.string()? {
-                        "memory" => Tables::Memory,
-                        "parquet" => Tables::Parquet,
-                        other => bail!("tables are in `memory` or `parquet`, not `{other}`"),
-                    });
-                }
-                lexopt::Arg::Long("short") => {
-                    options.short = match &*parser.value()?.string()? {
-                        "point" => Short::Point,
-                        "aggregate" => Short::Aggregate,
-                        other => bail!("the short query is a `point` or an `aggregate`, not `{other}`"),
-                    };
-                }
-                lexopt::Arg::Long("heavy") => options.heavy = parser.value()?.string()?,
-                lexopt::Arg::Long("clients") => options.clients = parser.value()?.parse()?,
-                lexopt::Arg::Long("idle") => options.idle = parser.value()?.parse()?,
-                lexopt::Arg::Long("seconds") => options.seconds = parser.value()?.parse()?,
-                lexopt::Arg::Long("pace-ms") => options.pace_ms = parser.value()?.parse()?,
-                lexopt::Arg::Long("scale") => options.scale = parser.value()?.parse()?,
-                lexopt::Arg::Long("rounds") => options.rounds = parser.value()?.parse()?,
-                lexopt::Arg::Long("threads") => options.threads = parser.value()?.parse()?,
-                lexopt::Arg::Long("folder") => options.folder = Some(parser.value()?.into()),
-                lexopt::Arg::Long("postgres") => options.postgres = parser.value()?.into(),
-                lexopt::Arg::Long("server") => options.server = parser.value()?.into(),
-                lexopt::Arg::Long("memory") => options.memory = parser.value()?.string()?,
-                lexopt::Arg::Long("sample-seconds") => options.sample_seconds = parser.value()?.parse()?,
-                lexopt::Arg::Long("parquet") => options.parquet = Some(parser.value()?.into()),
-                lexopt::Arg::Long("port") => options.port = parser.value()?.parse()?,
-                lexopt::Arg::Long("bench") => {}
-                other => bail!("{}", other.unexpected()),
-            }
-        }
+    /// Reads the command line. Prints usage or what is wrong, and ends the program then.
+    pub(crate) fn read() -> Self {
+        let command = Self::command()
+            .mut_arg("heavy", |arg| arg.default_value("mix"))
+            .mut_arg("lasts", |arg| arg.default_value("60"));
+        let read = Self::from_arg_matches(&command.get_matches());
+        let mut options = read.unwrap_or_else(|error| error.exit());
         if options.engines.is_empty() {
-            options.engines = vec![Kind::Windlass, Kind::Plain, Kind::Postgres];
+            options.engines = Kind::value_variants().to_vec();
         }
         if options.tables.is_empty() {
-            options.tables = vec![Tables::Memory, Tables::Parquet];
+            options.tables = Tables::value_variants().to_vec();
         }
-        Ok(options)
+        if options.nodes > 0 {
+            // Workers read files, and PostgreSQL has none.
+            options.tables.retain(|tables| *tables == Tables::Parquet);
+            options.engines.retain(|kind| *kind != Kind::Postgres);
+        }
+        options
     }
 }

@@ -108,7 +108,7 @@ impl Postgres {
             0 => Some((id(&["-u", "postgres"])?, id(&["-g", "postgres"])?)),
             _ => None,
         };
-        let data = folder.join(format!("postgres-{}", options.scale));
+        let data = folder.join(format!("postgres-{}", options.load.scale));
         fs::create_dir_all(&data)?;
         if let Some((user, group)) = user {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
@@ -120,7 +120,7 @@ impl Postgres {
             data,
             user,
             threads: options.threads,
-            scale: options.scale,
+            scale: options.load.scale,
         })
     }
 
@@ -213,7 +213,7 @@ impl Postgres {
         command.args(["-c", &format!("max_parallel_workers={}", self.threads)]);
         command.stderr(fs::File::create(self.data.with_extension("log"))?);
         // Its fast shutdown: statements that run are ended.
-        Process::start("PostgreSQL", &mut command, Signal::SIGINT)
+        Process::start("PostgreSQL", command, Signal::SIGINT)
     }
 
     fn program(&self, name: &str) -> Command {

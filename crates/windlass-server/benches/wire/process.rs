@@ -21,6 +21,7 @@ const TIMES: std::ops::RangeInclusive<usize> = 11..=14;
 
 pub(crate) struct Process {
     child: Child,
+    command: Command,
     name: &'static str,
     /// The signal that asks it to end.
     ends_by: Signal,
@@ -35,10 +36,16 @@ pub(crate) struct Held {
 }
 
 impl Process {
-    pub(crate) fn start(name: &'static str, command: &mut Command, ends_by: Signal) -> anyhow::Result<Self> {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    pub(crate) fn start(name: &'static str, mut command: Command, ends_by: Signal) -> anyhow::Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command.spawn();
         let child = child.with_context(|| format!("{name} cannot be started: {command:?}"))?;
-        Ok(Self { child, name, ends_by })
+        Ok(Self {
+            child,
+            command,
+            name,
+            ends_by,
+        })
     }
 
     pub(crate) fn ensure_runs(&mut self) -> anyhow::Result<()> {
@@ -97,10 +104,27 @@ impl Process {
         })
     }
 
+    pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let id = i32::try_from(self.child.id())?;
+        Ok(kill(Pid::from_raw(id), signal)?)
+    }
+
+    /// Kills it, and waits for its end.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Starts it again after its end.
+    pub(crate) fn restart(&mut self) -> anyhow::Result<()> {
+        self.child = self.command.spawn()?;
+        Ok(())
+    }
+
     /// Asks it to end, and waits for its end.
     pub(crate) fn stop(&mut self) -> anyhow::Result<()> {
-        let id = i32::try_from(self.child.id())?;
-        kill(Pid::from_raw(id), self.ends_by)?;
+        self.signal(self.ends_by)?;
         let until = Instant::now() + ENDS_WITHIN;
         while Instant::now() < until {
             if let Some(status) = self.child.try_wait()? {

@@ -1,32 +1,38 @@
 //! The figures of all engines in one table.
 
-use std::time::Duration;
+use paced_load::percentile::at;
+use paced_load::{Load, Measured, Rounds};
 
 use crate::engine::{Kind, Tables};
-use crate::load::{Load, Measured};
-use crate::percentile::at;
+use crate::options::Options;
 
 /// Aims for windlass-server's 99th percentile, in milliseconds.
 const AIM_MEMORY: f64 = 15.0;
 const AIM_PARQUET: f64 = 25.0;
+const AIM_NODES: f64 = 40.0;
+
+/// Aim for its heavy queries over several machines, as a part of plain DataFusion's.
+const AIM_HEAVY: f64 = 0.95;
 
 pub(crate) struct Table {
     rows: Vec<Row>,
     title: String,
+    nodes: usize,
 }
 
 struct Row {
     kind: Kind,
     tables: Tables,
-    rounds: Vec<Measured>,
+    rounds: Rounds,
 }
 
 impl Table {
-    pub(crate) fn new(load: &Load) -> Self {
+    pub(crate) fn new(load: &Load, options: &Options) -> Self {
         let title = format!(
-            "{} connections with heavy queries, {} idle, a short query each {} ms for {} s: {}",
+            "{} workers, {} connections with heavy queries, {} idle, a short query each {} ms for {} s: {}",
+            options.nodes,
             load.clients,
-            load.idle,
+            options.idle,
             load.pace.as_millis(),
             load.lasts.as_secs_f64(),
             load.short
@@ -34,20 +40,21 @@ impl Table {
         Self {
             rows: Vec::new(),
             title,
+            nodes: options.nodes,
         }
     }
 
     /// Adds a round, and prints it.
-    pub(crate) fn add(&mut self, kind: Kind, tables: Tables, measured: &Measured) {
+    pub(crate) fn add(&mut self, kind: Kind, tables: Tables, measured: Measured) {
         let same = |row: &&mut Row| row.kind == kind && row.tables == tables;
         let row = Row {
             kind,
             tables,
-            rounds: vec![measured.clone()],
+            rounds: measured.clone().into(),
         };
         eprintln!("{}", row.cells());
         match self.rows.iter_mut().find(same) {
-            Some(row) => row.rounds.push(measured.clone()),
+            Some(row) => row.rounds.add(measured),
             None => self.rows.push(row),
         }
     }
@@ -63,34 +70,40 @@ impl Table {
         }
         println!();
         for row in self.rows.iter().filter(|row| row.kind == Kind::Windlass) {
-            let (aim, place) = match row.tables {
-                Tables::Memory => (AIM_MEMORY, "in memory"),
-                Tables::Parquet => (AIM_PARQUET, "over Parquet"),
+            let (aim, place) = match (self.nodes, row.tables) {
+                (0, Tables::Memory) => (AIM_MEMORY, "in memory"),
+                (0, Tables::Parquet) => (AIM_PARQUET, "over Parquet"),
+                _ => (AIM_NODES, "over several machines"),
             };
-            let p99 = at(&row.latencies(), 0.99);
+            let p99 = at(&row.rounds.latencies(), 0.99);
             let judged = if p99 <= aim { "met" } else { "missed" };
             println!("- windlass {place}, p99 ≤ {aim} ms: {p99:.2} ms, **{judged}**");
+        }
+        if self.nodes > 0 {
+            self.print_heavy();
+        }
+    }
+}
+
+impl Table {
+    fn print_heavy(&self) {
+        let heavy = |kind| {
+            self.rows
+                .iter()
+                .find(|row| row.kind == kind)
+                .map(|row| row.rounds.heavy_rate())
+        };
+        if let (Some(ours), Some(plain)) = (heavy(Kind::Windlass), heavy(Kind::Plain)) {
+            let part = ours / plain;
+            let judged = if part >= AIM_HEAVY { "met" } else { "missed" };
+            println!("- heavy queries ≥ {AIM_HEAVY} × plain's: {part:.2} ×, **{judged}**");
         }
     }
 }
 
 impl Row {
-    fn latencies(&self) -> Vec<Duration> {
-        sorted(self.rounds.iter().flat_map(|round| &round.latencies))
-    }
-
     fn cells(&self) -> String {
-        let latencies = self.latencies();
-        let wakes = sorted(self.rounds.iter().flat_map(|round| &round.wakes));
-        let of_rounds = self.rounds.iter().map(|round| {
-            let of_round = sorted(round.latencies.iter());
-            format!("{:.1}", at(&of_round, 0.99))
-        });
-        let mean = |of: &dyn Fn(&Measured) -> f64| {
-            self.rounds.iter().map(of).sum::<f64>() / self.rounds.len() as f64
-        };
-        let kinds = self.rounds.first().map_or(0, |round| round.heavy_rates.len());
-        let by_kind = (0..kinds).map(|kind| format!("{:.2}", mean(&|round| round.heavy_rates[kind])));
+        let (latencies, wakes) = (self.rounds.latencies(), self.rounds.wakes());
         let tables = match (self.kind, self.tables) {
             (Kind::Postgres, _) => "its own",
             (_, Tables::Memory) => "memory",
@@ -102,20 +115,14 @@ impl Row {
             at(&latencies, 0.5),
             at(&latencies, 0.95),
             at(&latencies, 0.99),
-            of_rounds.collect::<Vec<_>>().join(", "),
+            self.rounds.p99s(),
             at(&latencies, 1.0),
             latencies.len(),
-            self.rounds.iter().map(|round| round.unasked).sum::<usize>(),
+            self.rounds.unasked(),
             at(&wakes, 0.99),
-            mean(&|round| round.heavy_rates.iter().sum::<f64>()),
-            by_kind.collect::<Vec<_>>().join(", "),
-            mean(&|round| round.cpus),
+            self.rounds.heavy_rate(),
+            self.rounds.heavy_rates(),
+            self.rounds.cpus(),
         )
     }
-}
-
-fn sorted<'a>(times: impl Iterator<Item = &'a Duration>) -> Vec<Duration> {
-    let mut times: Vec<_> = times.copied().collect();
-    times.sort_unstable();
-    times
 }

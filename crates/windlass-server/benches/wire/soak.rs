@@ -2,8 +2,8 @@
 //! and what is left at its end.
 //!
 //! ```text
-//!   actors ──► windlass-server --memory … --spill … ◄── sampler, each 10 s: memory, threads, files,
-//!     │                                                  windlass.queries, /metrics
+//!   actors ──► windlass-server --memory … --spill … ◄─ sampler, each 10 s: memory, threads, files,
+//!     │                                                 windlass.queries, /metrics
 //!     └── count their outcomes ──► the end: nothing left, memory flat, outcomes = metrics
 //! ```
 
@@ -17,10 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::clients::{self, sleep_until};
+use paced_load::percentile::at;
+use paced_load::sleep_until;
+
+use crate::clients;
 use crate::engine::{self, Running};
 use crate::options::Options;
-use crate::percentile::at;
 use crate::process::Held;
 use crate::windlass::{self, Source};
 
@@ -46,14 +48,14 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let spill = folder.join("spill");
     let operator = engine::free_address()?;
     let address = engine::free_address()?;
-    let source = Source::Tpch(options.scale);
+    let source = Source::Tpch(options.load.scale);
     let more = [
-        "--memory",
-        &options.memory,
-        "--spill",
-        &spill.to_string_lossy(),
-        "--operator",
-        &operator.to_string(),
+        "--memory".to_owned(),
+        options.memory.clone(),
+        "--spill".to_owned(),
+        spill.to_string_lossy().into_owned(),
+        "--operator".to_owned(),
+        operator.to_string(),
     ];
     let process = windlass::start(options, address, &source, &more)?;
     let server = Running::of_windlass(address, process)?;
@@ -131,8 +133,8 @@ impl<'a> Sampler<'a> {
     }
 
     fn during(&self, options: &Options, outcomes: &Outcomes) -> anyhow::Result<Vec<Sample>> {
-        let until = self.began + Duration::from_secs_f64(options.seconds);
-        let every = Duration::from_secs_f64(options.sample_seconds);
+        let until = self.began + options.load.lasts;
+        let every = options.sample_every;
         let mut samples = Vec::new();
         while Instant::now() < until {
             sleep_until(until.min(Instant::now() + every));

@@ -14,11 +14,35 @@ pub(crate) enum Source<'a> {
     Folder(&'a Path),
 }
 
+/// The arguments of a server that plans over `workers`.
+pub(crate) fn over(workers: &[SocketAddr]) -> Vec<String> {
+    if workers.is_empty() {
+        return Vec::new();
+    }
+    let urls: Vec<_> = workers
+        .iter()
+        .map(|address| format!("http://{address}"))
+        .collect();
+    vec!["--workers".to_owned(), urls.join(",")]
+}
+
+/// Starts a worker of several machines.
+pub(crate) fn start_worker(options: &Options, address: SocketAddr, folder: &Path) -> anyhow::Result<Process> {
+    let mut command = Command::new(&options.server);
+    command
+        .args(["worker", "--listen", &address.to_string()])
+        .args(["--threads", &options.threads.to_string(), "--drain", "5s"])
+        .arg("--tables")
+        .arg(folder);
+    command.env("RUST_LOG", "warn");
+    Process::start("a worker of windlass-server", command, Signal::SIGTERM)
+}
+
 pub(crate) fn start(
     options: &Options,
     address: SocketAddr,
     source: &Source<'_>,
-    more: &[&str],
+    more: &[String],
 ) -> anyhow::Result<Process> {
     let mut command = Command::new(&options.server);
     command
@@ -35,5 +59,5 @@ pub(crate) fn start(
         Source::Folder(folder) => command.arg("--tables").arg(folder),
     };
     command.env("RUST_LOG", "warn");
-    Process::start("windlass-server", &mut command, Signal::SIGTERM)
+    Process::start("windlass-server", command, Signal::SIGTERM)
 }

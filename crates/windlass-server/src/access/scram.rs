@@ -11,11 +11,11 @@
 //!
 //! - The user is the one that the startup message names. The first message's name is not read, as
 //!   in PostgreSQL.
-//! - **A stranger learns nothing about names.** An unknown user gets a salt derived from the name and
-//!   a secret of the process, and fails like a wrong password, after the same arithmetic.
-//! - **No party sits in between.** Over TLS both mechanisms are offered. PLUS binds the proof to the
-//!   certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could bind but
-//!   was not offered PLUS says `y`, and is refused: a party in between removed the offer.
+//! - **A stranger learns nothing about names.** An unknown user gets a salt derived from the name
+//!   and a secret of the process, and fails like a wrong password, after the same arithmetic.
+//! - **No party sits in between.** Over TLS both mechanisms are offered. PLUS binds the proof to
+//!   the certificate that the client saw (`tls-server-end-point`, RFC 5929). A client that could
+//!   bind but was not offered PLUS says `y`, and is refused: a party in between removed the offer.
 //!
 //! Secrets are compared in constant time.
 

@@ -1,8 +1,8 @@
 //! The server's identity: a certificate and its key, as TLS and channel binding need them.
 //!
 //! TLS 1.2 and 1.3, by rustls on ring. ALPN, if a client uses it as PostgreSQL 17's does, must
-//! offer `postgresql`; a browser, `http/1.1`. Sessions are not resumed: each connection shows the
-//! certificate that its login binds.
+//! offer `postgresql`; a browser, `http/1.1`; a node, `h2`. Sessions are not resumed: each
+//! connection shows the certificate that its login binds.
 
 use std::fmt;
 use std::path::Path;
@@ -27,11 +27,15 @@ pub const ALPN: &[u8] = b"postgresql";
 /// HTTP in ALPN, for browsers.
 const HTTP_ALPN: &[u8] = b"http/1.1";
 
+/// HTTP/2 in ALPN, for nodes.
+pub(crate) const NODE_ALPN: &[u8] = b"h2";
+
 /// A certificate with its key, ready for use.
 #[derive(Clone)]
 pub struct Identity {
     config: Arc<ServerConfig>,
     http: Arc<ServerConfig>,
+    node: Arc<ServerConfig>,
     end_point: Option<Vec<u8>>,
 }
 
@@ -79,14 +83,17 @@ impl Identity {
             .with_protocol_versions(&[&TLS13, &TLS12])?
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
-        config.alpn_protocols = vec![ALPN.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        let mut http = config.clone();
-        http.alpn_protocols = vec![HTTP_ALPN.to_vec()];
+        let speaks = |alpn: &[u8]| {
+            let mut config = config.clone();
+            config.alpn_protocols = vec![alpn.to_vec()];
+            Arc::new(config)
+        };
         Ok(Self {
-            config: Arc::new(config),
-            http: Arc::new(http),
+            config: speaks(ALPN),
+            http: speaks(HTTP_ALPN),
+            node: speaks(NODE_ALPN),
             end_point,
         })
     }
@@ -100,6 +107,11 @@ impl Identity {
     /// Returns what a browser's handshake needs.
     pub(crate) fn http_config(&self) -> &Arc<ServerConfig> {
         &self.http
+    }
+
+    /// Returns what another node's handshake needs.
+    pub(crate) fn node_config(&self) -> &Arc<ServerConfig> {
+        &self.node
     }
 
     /// Returns what SCRAM binds a login to, if the certificate's signature defines it.

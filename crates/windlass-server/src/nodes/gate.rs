@@ -2,8 +2,8 @@
 //! when a query ended early.
 //!
 //! The service spawns a task for each partition that it sends, and sees no end of these but the end
-//! of their rows. A job that ends drops its tasks, so what is sent would look complete. The answer's
-//! last frame says otherwise.
+//! of their rows. A job that ends drops its tasks, so what is sent would look complete. The
+//! answer's last frame says otherwise.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

@@ -14,10 +14,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
 use url::{Host, Url};
 
 use super::secret::Secret;
-use crate::access::{IdentityFiles, is_loopback, read_chain};
-
-/// HTTP/2 in ALPN.
-const ALPN: &[u8] = b"h2";
+use crate::access::{IdentityFiles, NODE_ALPN, is_loopback, read_chain};
 
 /// Options that say how nodes trust each other.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +89,7 @@ impl NodeAccess {
                 .with_protocol_versions(&[&TLS13])?
                 .with_root_certificates(roots)
                 .with_no_client_auth();
-            config.alpn_protocols = vec![ALPN.to_vec()];
+            config.alpn_protocols = vec![NODE_ALPN.to_vec()];
             Ok(Arc::new(config))
         });
         Ok(Self {
@@ -150,9 +147,7 @@ impl NodeAccess {
     /// What a connection from another node's TLS begins with; `None` for no TLS.
     pub(crate) fn server(&self) -> Option<Arc<ServerConfig>> {
         let identity = self.identity.as_ref()?.current().logged("certificate and key");
-        let mut config = ServerConfig::clone(identity.config());
-        config.alpn_protocols = vec![ALPN.to_vec()];
-        Some(Arc::new(config))
+        Some(Arc::clone(identity.node_config()))
     }
 
     pub(crate) fn sign(&self, headers: &mut HeaderMap) {

@@ -191,13 +191,13 @@ impl WorkerServer {
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             tokio::select! {
-                           biased;
-                           () = &mut shutdown => break,
-                           Some(_ended) = connections.join_next() => {}
-                           (stream, peer) = listener::accept(&self.listener, "a node") => {
-            self.accept(&mut connections, stream, peer);
+                biased;
+                () = &mut shutdown => break,
+                Some(_ended) = connections.join_next() => {}
+                (stream, peer) = listener::accept(&self.listener, "a node") => {
+                    self.accept(&mut connections, stream, peer);
+                }
             }
-                       }
         }
         let queries = &self.shared.queries;
         queries.drain();
@@ -205,11 +205,11 @@ impl WorkerServer {
             while queries.len() > 0 {
                 // Parts of running queries may come by new connections.
                 tokio::select! {
-                                   () = tokio::time::sleep(DRAIN_LOOK) => {}
-                                   (stream, peer) = listener::accept(&self.listener, "a node") => {
-                self.accept(&mut connections, stream, peer);
+                    () = tokio::time::sleep(DRAIN_LOOK) => {}
+                    (stream, peer) = listener::accept(&self.listener, "a node") => {
+                        self.accept(&mut connections, stream, peer);
+                    }
                 }
-                               }
             }
         };
         let ended = match tokio::time::timeout(self.drain, drained).await {

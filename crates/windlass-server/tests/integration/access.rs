@@ -195,7 +195,8 @@ fn a_client_that_was_told_of_no_channel_binding_is_refused() {
     block_on(async {
         let mut stream = secrets.tls(server.address).await;
         stream.write_all(&startup("alice")).await.unwrap();
-        // The client could bind, and believes that the server cannot: another has taken the offer out.
+        // The client could bind, and believes that the server cannot: another has taken the offer
+        // out.
         let first = b"y,,n=,r=0123456789abcdef";
         let mut body = b"SCRAM-SHA-256\0".to_vec();
         body.extend((first.len() as u32).to_be_bytes());

@@ -1,7 +1,7 @@
 //! Clients that break the protocol, by mistake or on purpose.
 //!
-//! The generated sessions have 10,000 messages; with `WINDLASS_HOSTILE=all` 100,000. Then statements
-//! of nearly the greatest length are planned as well.
+//! The generated sessions have 10,000 messages; with `WINDLASS_HOSTILE=all` 100,000. Then
+//! statements of nearly the greatest length are planned as well.
 
 use futures_util::StreamExt;
 use proptest::strategy::{Strategy, ValueTree};

@@ -1,5 +1,5 @@
-//! Statements that try to write, or to read what is not below the folders: each attempt in each place
-//! where SQL takes a statement, some 12,000 in all.
+//! Statements that try to write, or to read what is not below the folders: each attempt in each
+//! place where SQL takes a statement, some 12,000 in all.
 
 use std::fs;
 use std::path::{Path, PathBuf};

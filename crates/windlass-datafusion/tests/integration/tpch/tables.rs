@@ -6,22 +6,12 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow::record_batch::RecordBatchReader;
 use datafusion::datasource::MemTable;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
 use tempfile::TempDir;
-use tpchgen::generators::{
-    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
-    RegionGenerator, SupplierGenerator,
-};
-use tpchgen_arrow::{
-    CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow,
-    SupplierArrow,
-};
-
-const BATCH_ROWS: usize = 8_192;
+use tpch_tables::Table;
 
 const PARTITIONS: usize = 8;
 
@@ -29,11 +19,11 @@ const ROW_GROUP_ROWS: usize = 65_536;
 
 #[derive(Debug)]
 pub(crate) struct Tables {
-    tables: Vec<Table>,
+    tables: Vec<Generated>,
 }
 
 #[derive(Debug)]
-struct Table {
+struct Generated {
     name: &'static str,
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
@@ -41,25 +31,8 @@ struct Table {
 
 impl Tables {
     pub(crate) fn generate(scale: f64) -> Tables {
-        macro_rules! table {
-            ($name:literal, $arrow:ident, $generator:ident) => {
-                Table::of(
-                    $name,
-                    $arrow::new($generator::new(scale, 1, 1)).with_batch_size(BATCH_ROWS),
-                )
-            };
-        }
         Tables {
-            tables: vec![
-                table!("customer", CustomerArrow, CustomerGenerator),
-                table!("lineitem", LineItemArrow, LineItemGenerator),
-                table!("nation", NationArrow, NationGenerator),
-                table!("orders", OrderArrow, OrderGenerator),
-                table!("part", PartArrow, PartGenerator),
-                table!("partsupp", PartSuppArrow, PartSuppGenerator),
-                table!("region", RegionArrow, RegionGenerator),
-                table!("supplier", SupplierArrow, SupplierGenerator),
-            ],
+            tables: Table::ALL.map(|table| Generated::of(table, scale)).into(),
         }
     }
 
@@ -77,12 +50,11 @@ impl Tables {
     }
 }
 
-impl Table {
-    fn of(name: &'static str, rows: impl RecordBatchReader) -> Table {
-        let schema = rows.schema();
-        let batches = rows.collect::<Result<_, _>>().expect("columns of one length");
-        Table {
-            name,
+impl Generated {
+    fn of(table: Table, scale: f64) -> Generated {
+        let (schema, batches) = table.whole(scale).expect("columns of one length");
+        Generated {
+            name: table.name(),
             schema,
             batches,
         }
@@ -107,7 +79,7 @@ pub(crate) struct Parquet {
 impl Parquet {
     pub(crate) fn write(tables: &Tables) -> Parquet {
         let folder = tempfile::tempdir().expect("a folder");
-        let write = |table: &Table| {
+        let write = |table: &Generated| {
             let path = folder.path().join(format!("{}.parquet", table.name));
             let properties = WriterProperties::builder()
                 .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))

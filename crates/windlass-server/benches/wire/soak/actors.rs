@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use futures_util::TryStreamExt as _;
+use paced_load::sleep_until;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
-use crate::clients::{self, sleep_until};
+use crate::clients;
 use crate::engine::Running;
 use crate::queries;
 

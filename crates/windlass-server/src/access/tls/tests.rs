@@ -106,6 +106,19 @@ fn clients_meet_the_server_by_tls_1_2_and_1_3_with_and_without_alpn() {
 }
 
 #[test]
+fn clients_browsers_and_nodes_have_a_protocol_each() {
+    let identity = Files::new().read().unwrap();
+    for (config, alpn) in [
+        (identity.config(), ALPN),
+        (identity.http_config(), HTTP_ALPN),
+        (identity.node_config(), NODE_ALPN),
+    ] {
+        assert_eq!(config.alpn_protocols, [alpn]);
+        assert_eq!(config.send_tls13_tickets, 0, "no session is resumed");
+    }
+}
+
+#[test]
 fn the_end_point_is_the_hash_of_the_certificate_that_a_client_sees() {
     let files = Files::new();
     let (identity, path) = (files.read().unwrap(), files.path("server.crt"));

@@ -9,34 +9,22 @@ fn generated(scale: f64, partitions: usize) -> HashMap<String, Arc<MemTable>> {
     generate(scale, NonZeroUsize::new(partitions).unwrap()).unwrap()
 }
 
-fn whole(part_count: usize, table: &'static str) -> RecordBatch {
-    let count = NonZeroUsize::new(part_count).unwrap();
-    let rows = TABLES.iter().find(|(name, _)| *name == table).unwrap().1;
-    let parts: Vec<_> = Part::all(table, rows, 0.01, count).collect();
-    let mut tables = generate_parts(&parts, count).unwrap();
-    let (schema, partitions) = tables.remove(table).unwrap();
-    assert_eq!(partitions.len(), parts.len());
+fn whole(pieces_max: usize, table: Table) -> RecordBatch {
+    let pieces_max = NonZeroUsize::new(pieces_max).unwrap();
+    let pieces: Vec<_> = table.pieces(0.01, pieces_max).collect();
+    let mut tables = generate_pieces(&pieces, 0.01, pieces_max).unwrap();
+    let (schema, partitions) = tables.remove(&table).unwrap();
+    assert_eq!(partitions.len(), pieces.len());
     concat_batches(&schema, partitions.iter().flatten()).unwrap()
 }
 
 #[test]
 fn rows_do_not_depend_on_the_partitions() {
-    for table in [
-        "lineitem", "orders", "partsupp", "part", "customer", "supplier", "region",
-    ] {
+    for table in Table::ALL {
         let one = whole(1, table);
-        assert_eq!(one, whole(3, table), "{table}");
+        assert_eq!(one, whole(3, table), "{table:?}");
     }
-    assert_eq!(whole(2, "orders").num_rows(), 15_000);
-}
-
-#[test]
-fn large_tables_have_the_partitions_and_small_ones_fewer() {
-    let count = |table, rows, scale| Part::all(table, rows, scale, NonZeroUsize::new(4).unwrap()).count();
-    assert_eq!(count("lineitem", 6_001_215, 0.1), 4);
-    assert_eq!(count("supplier", 10_000, 0.1), 1);
-    assert_eq!(count("supplier", 10_000, 1.0), 2);
-    assert_eq!(count("nation", 25, 100.0), 1);
+    assert_eq!(whole(2, Table::Orders).num_rows(), 15_000);
 }
 
 #[test]
@@ -68,11 +56,11 @@ fn the_smallest_scale_has_all_tables() {
 
 #[test]
 fn the_estimate_of_memory_is_near_the_truth() {
-    let parts: Vec<_> = TABLES
+    let pieces: Vec<_> = Table::ALL
         .into_iter()
-        .flat_map(|(table, rows)| Part::all(table, rows, 0.05, NonZeroUsize::MIN))
+        .flat_map(|table| table.pieces(0.05, NonZeroUsize::MIN))
         .collect();
-    let tables = generate_parts(&parts, NonZeroUsize::MIN).unwrap();
+    let tables = generate_pieces(&pieces, 0.05, NonZeroUsize::MIN).unwrap();
     let batches = tables.values().flat_map(|(_, partitions)| partitions).flatten();
     let bytes: usize = batches.map(RecordBatch::get_array_memory_size).sum();
     let estimate = BYTES_AT_1 * 0.05;

@@ -75,9 +75,6 @@ pub(crate) struct ServeArguments {
     /// Number of connections at once.
     #[arg(long, value_name = "N", default_value = "1000")]
     pub(crate) connections: NonZeroUsize,
-    /// Where /health and /metrics are; by default nowhere.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) operator: Option<String>,
     /// Where a browser sees what runs; by default nowhere.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) ui: Option<String>,
@@ -140,6 +137,9 @@ pub(crate) struct MachineArguments {
     /// Time that running statements have after SIGTERM or Ctrl-C.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
     pub(crate) drain: Duration,
+    /// Where /health and /metrics are; by default nowhere.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) operator: Option<String>,
     /// Writes log lines as JSON.
     #[arg(long)]
     pub(crate) log_json: bool,

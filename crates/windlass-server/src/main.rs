@@ -17,8 +17,8 @@ use windlass_server::nodes::{
 };
 use windlass_server::pools::Pools;
 use windlass_server::{
-    Access, MemoryLimits, Server, ServerConfig, Source, Spill, SpillFolder, StatementLimits, TableSummary,
-    Tables, UiConfig, answer_operators, machine_memory, record_metrics,
+    Access, MemoryLimits, Observed, Operators, Server, ServerConfig, Source, Spill, SpillFolder,
+    StatementLimits, TableSummary, Tables, UiConfig, machine_memory,
 };
 
 use arguments::{Arguments, Command, MachineArguments, ServeArguments, WorkerArguments};
@@ -80,7 +80,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
         spill.as_ref(),
     )?;
     config.ui = ui;
-    let operator = arguments.operator.as_deref().map(operator_address).transpose()?;
+    let operator = operator_address(machine)?;
     let served = tell_tables(&config.tables);
     if arguments.tpch.is_some() && config.workers.is_some() {
         let what = "the tables of --tpch are in this process's memory: statements that read them run here, not on workers";
@@ -111,6 +111,7 @@ fn work(arguments: &WorkerArguments) -> anyhow::Result<()> {
     }
     let addresses = resolve(&arguments.listen)?;
     let access = NodeAccess::of_worker(&addresses, &node_options(machine, true))?;
+    let operator = operator_address(machine)?;
     let pools = pools(machine)?;
     let threads = machine.threads.unwrap_or_else(cores);
     let tables = Tables::new(&sources(machine, None, threads))?;
@@ -134,19 +135,42 @@ fn work(arguments: &WorkerArguments) -> anyhow::Result<()> {
         "working"
     );
     let mixed = pools.mixed();
-    mixed.block_on(run_worker(config, pools))?
+    mixed.block_on(run_worker(config, pools, operator))?
 }
 
-async fn run_worker(config: WorkerConfig, pools: Pools) -> anyhow::Result<()> {
+async fn run_worker(config: WorkerConfig, pools: Pools, operator: Option<SocketAddr>) -> anyhow::Result<()> {
     let scheme = if config.access.has_tls() { "https" } else { "http" };
+    let operators = listen_for_operators(operator).await?;
     let worker = WorkerServer::start(config, pools).await?;
     let address = worker.address()?;
+    let watch = worker.watch();
     let stopped = stop_signal()?;
     tracing::info!(%address, "listening");
     eprintln!("windlass-server worker listens on {scheme}://{address}");
-    let ended = worker.serve(stopped).await;
-    tracing::info!(ended, "drained");
+    tokio::select! {
+        ended = worker.serve(stopped) => tracing::info!(ended, "drained"),
+        () = answer_operators(operators, watch) => {}
+    }
     Ok(())
+}
+
+async fn listen_for_operators(address: Option<SocketAddr>) -> anyhow::Result<Option<Operators>> {
+    let Some(address) = address else {
+        return Ok(None);
+    };
+    let operators = Operators::listen(address).await?;
+    let address = operators.address()?;
+    tracing::info!(%address, "health and metrics");
+    eprintln!("windlass-server has health and metrics on http://{address}/");
+    Ok(Some(operators))
+}
+
+/// Does not end.
+async fn answer_operators(operators: Option<Operators>, observed: impl Observed) {
+    match operators {
+        Some(operators) => operators.answer(observed).await,
+        None => std::future::pending().await,
+    }
 }
 
 fn pools(machine: &MachineArguments) -> anyhow::Result<Pools> {
@@ -211,7 +235,7 @@ fn workers(arguments: &ServeArguments) -> anyhow::Result<Option<WorkersConfig>> 
 }
 
 async fn run(config: ServerConfig, pools: Pools, operator: Option<SocketAddr>) -> anyhow::Result<()> {
-    let metrics = record_metrics()?;
+    let operators = listen_for_operators(operator).await?;
     let server = Server::start(config, pools).await?;
     let address = server.address()?;
     let watch = server.watch();
@@ -231,19 +255,11 @@ async fn run(config: ServerConfig, pools: Pools, operator: Option<SocketAddr>) -
         };
         eprintln!("windlass-server shows what runs on {scheme}://{page}/");
     }
-    let operators = async {
-        match operator {
-            Some(address) => answer_operators(address, watch, metrics).await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
-        drained = server.serve(stopped) => {
-            tracing::info!(ended = drained.ended, "drained");
-            Ok(())
-        }
-        failed = operators => failed,
+        drained = server.serve(stopped) => tracing::info!(ended = drained.ended, "drained"),
+        () = answer_operators(operators, watch) => {}
     }
+    Ok(())
 }
 
 /// Done at the first SIGTERM or Ctrl-C.
@@ -318,7 +334,10 @@ fn ui_config(text: &str, hosts: &[String], access: &Access) -> anyhow::Result<Ui
     Ok(config)
 }
 
-fn operator_address(text: &str) -> anyhow::Result<SocketAddr> {
+fn operator_address(machine: &MachineArguments) -> anyhow::Result<Option<SocketAddr>> {
+    let Some(text) = &machine.operator else {
+        return Ok(None);
+    };
     let addresses = resolve(text).context("--operator")?;
     // It has no password.
     if let Some(open) = addresses
@@ -327,7 +346,7 @@ fn operator_address(text: &str) -> anyhow::Result<SocketAddr> {
     {
         bail!("--operator {open}: only loopback, since it asks for no password");
     }
-    Ok(addresses[0])
+    Ok(Some(addresses[0]))
 }
 
 fn shortened(tables: &[TableSummary]) -> String {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion_distributed::Worker;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -105,6 +106,7 @@ pub struct WorkerServer {
 struct Shared {
     access: Arc<NodeAccess>,
     queries: Arc<RunningQueries>,
+    runtime: Arc<RuntimeEnv>,
     worker: Worker,
     patience: NodePatience,
     requests_max: u32,
@@ -116,7 +118,32 @@ struct Shared {
 
 /// Looks at a worker without holding it up.
 #[derive(Clone)]
-pub struct WorkerWatch(Arc<RunningQueries>);
+pub struct WorkerWatch {
+    queries: Arc<RunningQueries>,
+    runtime: Arc<RuntimeEnv>,
+}
+
+/// A worker at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerLoad {
+    /// Number of queries that it computes parts of.
+    pub queries: usize,
+    /// Number of queries that it has begun to compute parts of.
+    pub begun: u64,
+    /// Number of requests that these have open.
+    pub requests: usize,
+    /// Number of their tasks that have not ended.
+    pub tasks: usize,
+    /// Bytes that they hold.
+    pub memory_bytes: usize,
+    /// Bytes that they may hold.
+    pub memory_limit_bytes: Option<usize>,
+    /// Bytes in the folder for what does not fit into memory.
+    pub spilled_bytes: u64,
+    /// Time that each thread has computed, by number.
+    pub busy: Vec<Duration>,
+}
 
 impl WorkerServer {
     /// Starts to listen. Call it in async code of the mixed pool of `pools`.
@@ -147,7 +174,7 @@ impl WorkerServer {
             like: engine.state().clone(),
         };
         let worker = Worker::from_session_builder(sessions)
-            .with_runtime_env(runtime)
+            .with_runtime_env(Arc::clone(&runtime))
             .with_max_message_size(CHUNK_BYTES)
             .with_version(env!("CARGO_PKG_VERSION"));
         let listener = TcpListener::bind(config.listen).await;
@@ -155,6 +182,7 @@ impl WorkerServer {
         let shared = Shared {
             access,
             queries,
+            runtime,
             worker,
             patience: config.patience,
             requests_max: config.requests_max,
@@ -181,7 +209,10 @@ impl WorkerServer {
     /// A handle for those who look at the worker.
     #[must_use]
     pub fn watch(&self) -> WorkerWatch {
-        WorkerWatch(Arc::clone(&self.shared.queries))
+        WorkerWatch {
+            queries: Arc::clone(&self.shared.queries),
+            runtime: Arc::clone(&self.shared.runtime),
+        }
     }
 
     /// Serves until `shutdown` is done. Then no query begins, running ones have the drain's time,
@@ -285,25 +316,41 @@ impl WorkerWatch {
     /// The queries that it computes parts of.
     #[must_use]
     pub fn queries(&self) -> Vec<RunningQuery> {
-        self.0.open()
+        self.queries.open()
+    }
+
+    /// The worker at this moment.
+    #[must_use]
+    pub fn load(&self) -> WorkerLoad {
+        let queries = self.queries();
+        WorkerLoad {
+            queries: queries.len(),
+            begun: self.begun(),
+            requests: queries.iter().map(|query| query.requests).sum(),
+            tasks: queries.iter().map(|query| query.tasks).sum(),
+            memory_bytes: self.memory_bytes(),
+            memory_limit_bytes: self.queries.memory_limit_bytes(),
+            spilled_bytes: self.runtime.disk_manager.used_disk_space(),
+            busy: self.queries.busy(),
+        }
     }
 
     /// Number of queries that it has begun to compute parts of.
     #[must_use]
     pub fn begun(&self) -> u64 {
-        self.0.begun()
+        self.queries.begun()
     }
 
     /// Bytes that queries hold.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.0.memory_bytes()
+        self.queries.memory_bytes()
     }
 
     /// Whether it is about to end.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.0.is_draining()
+        self.queries.is_draining()
     }
 }
 

@@ -4,4 +4,5 @@ mod answers;
 mod cluster;
 mod ends;
 mod failures;
+mod operators;
 mod trust;

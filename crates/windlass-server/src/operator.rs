@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -15,10 +14,10 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use crate::http;
-use crate::listener;
+use crate::listener::Listener;
 use crate::nodes::WorkerWatch;
 use crate::server::Watch;
 
@@ -45,7 +44,7 @@ pub trait Observed: Clone + Send + Sync + 'static {
 
 /// A port for operators.
 pub struct Operators {
-    listener: TcpListener,
+    listener: Listener,
     metrics: PrometheusHandle,
 }
 
@@ -54,23 +53,19 @@ impl Operators {
     ///
     /// # Errors
     ///
-    /// If the address cannot be listened on, or there is a recorder already.
-    pub async fn listen(address: SocketAddr) -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.with_context(|| format!("cannot listen on {address} for --operator"))?;
+    /// If an address cannot be listened on, or there is a recorder already.
+    pub async fn listen(addresses: &[SocketAddr]) -> anyhow::Result<Self> {
+        let listener = Listener::bind(addresses).await.context("--operator")?;
         let recorder = PrometheusBuilder::new().set_buckets(BUCKETS)?.build_recorder();
         let metrics = recorder.handle();
         metrics::set_global_recorder(recorder).context("the process has a recorder of metrics already")?;
         Ok(Self { listener, metrics })
     }
 
-    /// The address on which it listens.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    /// The addresses on which it listens: one or more.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.listener.addresses()
     }
 
     /// Answers until the future is dropped.
@@ -79,7 +74,7 @@ impl Operators {
         let mut upkeep = tokio::time::interval(UPKEEP);
         loop {
             tokio::select! {
-                (stream, peer) = listener::accept(&self.listener, "an operator") => {
+                (stream, peer) = self.listener.accept("an operator") => {
                     self.serve(stream, peer, observed.clone());
                 }
                 _ = upkeep.tick() => self.metrics.run_upkeep(),

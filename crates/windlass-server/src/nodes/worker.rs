@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -32,7 +31,7 @@ use super::patience::NodePatience;
 use super::policy::NodeAccess;
 use super::running::{RunningQueries, RunningQuery};
 use crate::engine::Engine;
-use crate::listener;
+use crate::listener::{self, Listener};
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::queries::Queries;
 use crate::runtime::{self, Spill};
@@ -48,8 +47,9 @@ const CHUNK_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct WorkerConfig {
-    /// Where coordinators and other workers connect.
-    pub listen: SocketAddr,
+    /// Where coordinators and other workers connect: all of these addresses. Where they leave the
+    /// port to the system, it is the same for all.
+    pub listen: Vec<SocketAddr>,
     /// How they are trusted.
     pub access: NodeAccess,
     /// The tables: the coordinator's, under the same paths.
@@ -80,7 +80,7 @@ impl WorkerConfig {
     #[must_use]
     pub fn new(listen: SocketAddr, access: NodeAccess, tables: Tables) -> Self {
         Self {
-            listen,
+            listen: vec![listen],
             access,
             tables,
             memory_bytes: 1 << 30,
@@ -98,7 +98,7 @@ impl WorkerConfig {
 
 /// A worker that listens.
 pub struct WorkerServer {
-    listener: TcpListener,
+    listener: Listener,
     shared: Arc<Shared>,
     drain: Duration,
 }
@@ -150,7 +150,7 @@ impl WorkerServer {
     ///
     /// # Errors
     ///
-    /// If the address cannot be listened on, DataFusion's hook is another's, or a folder is not
+    /// If an address cannot be listened on, DataFusion's hook is another's, or a folder is not
     /// usable.
     pub async fn start(config: WorkerConfig, pools: Pools) -> anyhow::Result<Self> {
         let windlass = Windlass::install(pools)?;
@@ -177,8 +177,7 @@ impl WorkerServer {
             .with_runtime_env(Arc::clone(&runtime))
             .with_max_message_size(CHUNK_BYTES)
             .with_version(env!("CARGO_PKG_VERSION"));
-        let listener = TcpListener::bind(config.listen).await;
-        let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
+        let listener = Listener::bind(&config.listen).await?;
         let shared = Shared {
             access,
             queries,
@@ -197,13 +196,10 @@ impl WorkerServer {
         })
     }
 
-    /// The address on which it listens.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    /// The addresses on which it listens: one or more.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.listener.addresses()
     }
 
     /// A handle for those who look at the worker.
@@ -225,7 +221,7 @@ impl WorkerServer {
                            biased;
                            () = &mut shutdown => break,
                            Some(_ended) = connections.join_next() => {}
-                           (stream, peer) = listener::accept(&self.listener, "a node") => {
+                           (stream, peer) = self.listener.accept("a node") => {
             self.accept(&mut connections, stream, peer);
             }
                        }
@@ -237,7 +233,7 @@ impl WorkerServer {
                 // Parts of running queries may come by new connections.
                 tokio::select! {
                                    () = tokio::time::sleep(DRAIN_LOOK) => {}
-                                   (stream, peer) = listener::accept(&self.listener, "a node") => {
+                                   (stream, peer) = self.listener.accept("a node") => {
                 self.accept(&mut connections, stream, peer);
                 }
                                }

@@ -1,5 +1,6 @@
 //! A server and its workers: processes and threads on loopback.
 
+mod addresses;
 mod answers;
 mod cluster;
 mod ends;

@@ -59,7 +59,7 @@ impl Served {
                     config.drain = std::time::Duration::from_secs(60);
                     change(&mut config);
                     let server = Server::start(config, pools).await.unwrap();
-                    let addresses = (server.address().unwrap(), server.ui_address().unwrap());
+                    let addresses = (server.addresses()[0], server.ui_addresses().first().copied());
                     ready.send((addresses, server.watch())).unwrap();
                     server
                         .serve(async {

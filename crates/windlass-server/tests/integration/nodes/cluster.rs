@@ -122,7 +122,7 @@ impl Worker {
                     config.patience = patient();
                     change(&mut config);
                     let worker = WorkerServer::start(config, pools).await.unwrap();
-                    ready.send((worker.address().unwrap(), worker.watch())).unwrap();
+                    ready.send((worker.addresses()[0], worker.watch())).unwrap();
                     worker
                         .serve(async {
                             // A dropped sender stops the worker as well.

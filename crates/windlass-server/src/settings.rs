@@ -273,7 +273,8 @@ fn is_on(value: &str) -> bool {
         .any(|name| value.eq_ignore_ascii_case(name))
 }
 
-/// A time as PostgreSQL reads it: milliseconds without a unit.
+/// A time as PostgreSQL reads it: milliseconds without a unit, days, and `min` but not `m`. So it is
+/// none of `windlass_datafusion::amount`.
 fn milliseconds(value: &str) -> Option<Duration> {
     let value = value.trim();
     let end = value

@@ -179,10 +179,7 @@ pub fn resolve(option: &str, value: &str) -> anyhow::Result<Vec<SocketAddr>> {
             addresses.push(address);
         }
     }
-    ensure!(
-        !addresses.is_empty(),
-        "{option} {value}: the name has no address"
-    );
+    ensure!(!addresses.is_empty(), "{option} {value}: the name has no address");
     Ok(addresses)
 }
 

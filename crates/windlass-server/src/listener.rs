@@ -199,10 +199,7 @@ mod tests {
         assert!(of_other_machine.contains("cannot listen on 192.0.2.1:"));
         let of_no_family = bind(&["[2001:db8::1]:0", "192.0.2.1:0"]).await.unwrap_err();
         assert!(of_no_family.contains("cannot listen on [2001:db8::1]:0"));
-        assert_eq!(
-            bind(&[]).await.unwrap_err(),
-            "there is no address to listen on"
-        );
+        assert_eq!(bind(&[]).await.unwrap_err(), "there is no address to listen on");
         let listener = bind(&["127.0.0.1:0"]).await.unwrap();
         let taken = listener.addresses()[0].to_string();
         let error = bind(&["[2001:db8::1]:0", &taken]).await.unwrap_err();

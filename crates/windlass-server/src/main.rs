@@ -252,7 +252,11 @@ async fn run(config: ServerConfig, pools: Pools, operator: Vec<SocketAddr>) -> a
         );
     }
     let pages = server.ui_addresses();
-    let scheme = if pages.iter().all(is_loopback) { "http" } else { "https" };
+    let scheme = if pages.iter().all(is_loopback) {
+        "http"
+    } else {
+        "https"
+    };
     for page in pages {
         tracing::info!(address = %page, "the page");
         eprintln!("windlass-server shows what runs on {scheme}://{page}/");

@@ -141,11 +141,7 @@ impl Observed for Watch {
         describe_gauge!("windlass_connections", "Connections that are logged in");
         describe_gauge!("windlass_statements_running", "Statements that run");
         describe_gauge!("windlass_statements_waiting", "Statements that wait for a place");
-        describe_gauge!(
-            "windlass_memory_bytes",
-            Unit::Bytes,
-            "Bytes that statements hold"
-        );
+        describe_gauge!("windlass_memory_bytes", Unit::Bytes, "Bytes that statements hold");
     }
 
     fn measure(&self) {

@@ -2,7 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 
+use windlass_server::UiConfig;
+
 use super::cluster::{Process, tpch};
+use crate::served::Served;
 
 const AT_LOCALHOST: [&str; 5] = ["--listen", "localhost:0", "--operator", "localhost:0", "--tables"];
 
@@ -24,6 +27,24 @@ fn every_address_of_a_name_is_listened_on() {
                 let connected = TcpStream::connect((ip, port));
                 assert!(connected.is_ok(), "{command:?} {ip} {port}: {connected:?}");
             }
+        }
+    }
+}
+
+/// Linux has all of 127.0.0.0/8.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_and_its_page_are_at_all_of_their_addresses() {
+    let both = || ["127.0.0.1:0", "127.0.0.2:0"].map(|address| address.parse().unwrap());
+    let server = Served::with(move |config| {
+        config.listen = both().to_vec();
+        let mut page = UiConfig::new(both()[0]);
+        page.listen = both().to_vec();
+        config.ui = Some(page);
+    });
+    for port in [server.address.port(), server.page.unwrap().port()] {
+        for ip in [[127, 0, 0, 1], [127, 0, 0, 2]] {
+            TcpStream::connect(SocketAddr::from((ip, port))).unwrap();
         }
     }
 }

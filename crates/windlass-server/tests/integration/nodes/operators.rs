@@ -12,7 +12,7 @@ use super::answers::count;
 use super::cluster::{Busy, Process, patient, server, tpch};
 use super::trust::Trust;
 use crate::program::PATIENCE;
-use crate::served::{ENDLESS, block_on, error_of};
+use crate::served::{ENDLESS, block_on, error_of, within};
 
 const OPERATOR: [&str; 5] = ["--listen", "127.0.0.1:0", "--operator", "127.0.0.1:0", "--tables"];
 
@@ -44,12 +44,12 @@ fn metric(address: SocketAddr, name: &str) -> Option<f64> {
 }
 
 async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let waited = tokio::time::timeout(PATIENCE, async {
+    within(what, async {
         while !is_so() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-    });
-    assert!(waited.await.is_ok(), "{what}");
+    })
+    .await;
 }
 
 #[test]

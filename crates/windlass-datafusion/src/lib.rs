@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::disallowed_methods)]
 
+pub mod amount;
 mod hook;
 mod snapshot;
 mod windlass;

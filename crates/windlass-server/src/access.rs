@@ -165,20 +165,21 @@ impl Access {
     }
 }
 
-/// Returns every address that `--listen HOST:PORT` stands for.
+/// Returns every address that `HOST:PORT`, the value of an option such as `--listen`, stands for.
 ///
 /// # Errors
 ///
 /// If it is no address, or the name is unknown.
-pub fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
-    let addresses = listen.to_socket_addrs();
-    let addresses: Vec<_> = addresses
-        .with_context(|| format!("--listen {listen}: HOST:PORT is expected"))?
-        .collect();
-    ensure!(
-        !addresses.is_empty(),
-        "--listen {listen}: the name has no address"
-    );
+pub fn resolve(option: &str, value: &str) -> anyhow::Result<Vec<SocketAddr>> {
+    let found = value.to_socket_addrs();
+    let found = found.with_context(|| format!("{option} {value}: HOST:PORT is expected"))?;
+    let mut addresses = Vec::new();
+    for address in found {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    ensure!(!addresses.is_empty(), "{option} {value}: the name has no address");
     Ok(addresses)
 }
 
@@ -221,7 +222,9 @@ fn check(listen: &[SocketAddr], options: &AccessOptions) -> anyhow::Result<bool>
     Ok(true)
 }
 
-pub(crate) fn is_loopback(address: &SocketAddr) -> bool {
+/// Returns whether this machine alone reaches the address.
+#[must_use]
+pub fn is_loopback(address: &SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 

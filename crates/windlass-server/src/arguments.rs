@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use url::Url;
+use windlass_datafusion::amount;
 use windlass_server::NamedTable;
 
 /// One process for everybody's queries: PostgreSQL's protocol over DataFusion on windlass.
@@ -75,9 +76,6 @@ pub(crate) struct ServeArguments {
     /// Number of connections at once.
     #[arg(long, value_name = "N", default_value = "1000")]
     pub(crate) connections: NonZeroUsize,
-    /// Where /health and /metrics are; by default nowhere.
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) operator: Option<String>,
     /// Where a browser sees what runs; by default nowhere.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) ui: Option<String>,
@@ -140,6 +138,9 @@ pub(crate) struct MachineArguments {
     /// Time that running statements have after SIGTERM or Ctrl-C.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time)]
     pub(crate) drain: Duration,
+    /// Where /health and /metrics are; by default nowhere.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) operator: Option<String>,
     /// Writes log lines as JSON.
     #[arg(long)]
     pub(crate) log_json: bool,
@@ -152,48 +153,14 @@ fn worker(text: &str) -> Result<Url, String> {
     Url::parse(text).map_err(|error| format!("{error}; a worker is http://HOST:PORT"))
 }
 
-/// Reads a number of bytes, such as `512MiB`.
 fn size(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is no size: a number with a unit, such as 512MiB or 2GB");
-    let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
-    let factor: u64 = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "kib" | "k" => 1 << 10,
-        "mib" | "m" => 1 << 20,
-        "gib" | "g" => 1 << 30,
-        "tib" | "t" => 1 << 40,
-        _ => return Err(wrong()),
-    };
-    let bytes = number * factor as f64;
-    // A float is exact up to 2^53 bytes.
-    if (1.0..9e15).contains(&bytes) {
-        Ok(bytes as usize)
-    } else {
-        Err(wrong())
-    }
+    let size = amount::size(text);
+    size.ok_or_else(|| format!("`{text}` is no size: a number with a unit, such as 512MiB or 2GB"))
 }
 
-/// Reads a time, such as `30s`.
 fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no time: a number with a unit, such as 250ms, 30s or 2m");
-    let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
-    let seconds = match unit {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3_600.0,
-        _ => return Err(wrong()),
-    };
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
-}
-
-fn number_and_unit(text: &str) -> Option<(f64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    Some((number.parse().ok()?, unit.trim()))
+    let time = amount::time(text);
+    time.ok_or_else(|| format!("`{text}` is no time: a number with a unit, such as 250ms, 30s or 2m"))
 }
 
 #[cfg(test)]
@@ -231,12 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_times_have_units() {
+    fn what_is_no_size_or_time_is_told_with_an_example() {
         assert_eq!(size("64MiB"), Ok(64 << 20));
-        assert_eq!(size("1.5GB"), Ok(1_500_000_000));
         assert!(size("lots").unwrap_err().contains("such as 512MiB"));
-        assert!(size("0").is_err());
-        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(time("0s"), Ok(Duration::ZERO));
         assert!(time("30").unwrap_err().contains("such as 250ms"));
     }

@@ -66,6 +66,9 @@ impl Connection {
     /// Serves a client that has logged in, up to its end.
     pub(crate) async fn serve(&mut self, session: &mut Session) -> Result<(), Gone> {
         loop {
+            for (name, value) in session.variables.untold() {
+                self.out.parameter_status(name, &value);
+            }
             self.out.ready(session.transaction);
             self.flush().await?;
             loop {
@@ -438,10 +441,7 @@ impl Connection {
                 self.out.text_row(&value);
                 self.out.command_complete("SHOW");
             }
-            Reply::Done { tag, changed, notice } => {
-                for (name, value) in changed {
-                    self.out.parameter_status(name, &value);
-                }
+            Reply::Done { tag, notice } => {
                 if let Some(notice) = notice {
                     self.out.notice(&notice);
                 }

@@ -100,15 +100,7 @@ impl Engine {
     ///
     /// If the setting is not there, is the server's, or the value is too large.
     pub(crate) fn check_setting(&self, name: &str, value: &str) -> Result<(), SqlError> {
-        if self.default_of(name).is_none() {
-            return Err(unknown_setting(name));
-        }
-        if !MAY_SET.iter().any(|allowed| name.starts_with(allowed)) {
-            return Err(SqlError::new(
-                "42501",
-                format!("parameter \"{name}\" is the server's to set"),
-            ));
-        }
+        self.check_reset(name)?;
         if let Some((_, bound)) = BOUNDS.iter().find(|(bounded, _)| *bounded == name) {
             let number = value.parse::<u64>().ok();
             if !number.is_some_and(|number| (1..=*bound).contains(&number)) {
@@ -119,11 +111,23 @@ impl Engine {
         Ok(())
     }
 
-    /// The value of a setting in a new session; `None` if there is no such setting.
-    pub(crate) fn default_of(&self, name: &str) -> Option<String> {
+    /// Checks that a session may set `name` to its default.
+    ///
+    /// # Errors
+    ///
+    /// If the setting is not there, or is the server's.
+    pub(crate) fn check_reset(&self, name: &str) -> Result<(), SqlError> {
         let entries = self.template.config_options().entries();
-        let entry = entries.into_iter().find(|entry| entry.key == name)?;
-        Some(entry.value.unwrap_or_default())
+        if !entries.iter().any(|entry| entry.key == name) {
+            return Err(unknown_setting(name));
+        }
+        if !MAY_SET.iter().any(|allowed| name.starts_with(allowed)) {
+            return Err(SqlError::new(
+                "42501",
+                format!("parameter \"{name}\" is the server's to set"),
+            ));
+        }
+        Ok(())
     }
 }
 

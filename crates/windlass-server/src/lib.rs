@@ -52,7 +52,7 @@ pub use access::Access;
 pub use admission::StatementLimits;
 pub use machine_memory::machine_memory;
 pub use memory::MemoryLimits;
-pub use operator::{answer_operators, record_metrics};
+pub use operator::{Observed, Operators};
 pub use runtime::Spill;
 pub use server::{Drained, Load, Server, ServerConfig, Watch};
 pub use spill::SpillFolder;

@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::access::{ALPN, Exchange, Refused};
 use crate::connection::{Connection, Gone, Stream};
-use crate::session::{Reply, Session};
+use crate::session::Session;
 use crate::shared::Shared;
 use crate::tables::CATALOG;
 use crate::wire::{Backend, FrameError, Frames, Message, Opening, Parameters, SqlError};
@@ -285,10 +285,11 @@ async fn begin(
     let connected = shared.connections.enter()?;
     let mut session = Session::new(shared, connected, Arc::from(user));
     for (name, value) in first_settings(parameters)? {
-        let set = session.set(&name.to_lowercase(), &value)?;
-        debug_assert!(matches!(set, Reply::Done { .. }));
+        session.set(&name.to_lowercase(), &value)?;
     }
-    for (name, value) in session.settings.reported() {
+    // A statement that fails does not take these back.
+    session.end_statement();
+    for (name, value) in session.variables.reported() {
         connection.out.parameter_status(name, &value);
     }
     connection.out.parameter_status("session_authorization", user);

@@ -11,14 +11,14 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
-use windlass_server::access::{AccessOptions, resolve, run_passwd};
+use windlass_server::access::{AccessOptions, is_loopback, resolve, run_passwd};
 use windlass_server::nodes::{
     NodeAccess, NodeAccessOptions, WorkerConfig, WorkerList, WorkerServer, WorkersConfig,
 };
 use windlass_server::pools::Pools;
 use windlass_server::{
-    Access, MemoryLimits, Server, ServerConfig, Source, Spill, SpillFolder, StatementLimits, TableSummary,
-    Tables, UiConfig, answer_operators, machine_memory, record_metrics,
+    Access, MemoryLimits, Observed, Operators, Server, ServerConfig, Source, Spill, SpillFolder,
+    StatementLimits, TableSummary, Tables, UiConfig, machine_memory,
 };
 
 use arguments::{Arguments, Command, MachineArguments, ServeArguments, WorkerArguments};
@@ -52,7 +52,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     if machine.tables.is_empty() && machine.table.is_empty() && arguments.tpch.is_none() {
         bail!("there is nothing to serve: --tables DIR, --table NAME=PATH or --tpch SCALE");
     }
-    let addresses = resolve(&arguments.listen)?;
+    let addresses = resolve("--listen", &arguments.listen)?;
     let access = Access::decide(
         &addresses,
         &AccessOptions {
@@ -73,14 +73,14 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     let spill = spill(machine)?;
     let mut config = config(
         arguments,
-        addresses[0],
+        addresses,
         access,
         tables,
         threads.get(),
         spill.as_ref(),
     )?;
     config.ui = ui;
-    let operator = arguments.operator.as_deref().map(operator_address).transpose()?;
+    let operator = operator_addresses(machine)?;
     let served = tell_tables(&config.tables);
     if arguments.tpch.is_some() && config.workers.is_some() {
         let what = "the tables of --tpch are in this process's memory: statements that read them run here, not on workers";
@@ -109,14 +109,16 @@ fn work(arguments: &WorkerArguments) -> anyhow::Result<()> {
     if machine.tables.is_empty() && machine.table.is_empty() {
         bail!("there is nothing to read: --tables DIR or --table NAME=PATH, as the server has them");
     }
-    let addresses = resolve(&arguments.listen)?;
+    let addresses = resolve("--listen", &arguments.listen)?;
     let access = NodeAccess::of_worker(&addresses, &node_options(machine, true))?;
+    let operator = operator_addresses(machine)?;
     let pools = pools(machine)?;
     let threads = machine.threads.unwrap_or_else(cores);
     let tables = Tables::new(&sources(machine, None, threads))?;
     let served = tell_tables(&tables);
     let spill = spill(machine)?;
     let mut config = WorkerConfig::new(addresses[0], access, tables);
+    config.listen = addresses;
     config.memory_bytes = machine.memory.unwrap_or_else(half_of_memory);
     config.memory = memory_limits(machine);
     config.spill = spill_of(machine, spill.as_ref());
@@ -134,19 +136,45 @@ fn work(arguments: &WorkerArguments) -> anyhow::Result<()> {
         "working"
     );
     let mixed = pools.mixed();
-    mixed.block_on(run_worker(config, pools))?
+    mixed.block_on(run_worker(config, pools, operator))?
 }
 
-async fn run_worker(config: WorkerConfig, pools: Pools) -> anyhow::Result<()> {
+async fn run_worker(config: WorkerConfig, pools: Pools, operator: Vec<SocketAddr>) -> anyhow::Result<()> {
     let scheme = if config.access.has_tls() { "https" } else { "http" };
+    let operators = listen_for_operators(&operator).await?;
     let worker = WorkerServer::start(config, pools).await?;
-    let address = worker.address()?;
+    let watch = worker.watch();
     let stopped = stop_signal()?;
-    tracing::info!(%address, "listening");
-    eprintln!("windlass-server worker listens on {scheme}://{address}");
-    let ended = worker.serve(stopped).await;
-    tracing::info!(ended, "drained");
+    for address in worker.addresses() {
+        tracing::info!(%address, "listening");
+        eprintln!("windlass-server worker listens on {scheme}://{address}");
+    }
+    tokio::select! {
+        ended = worker.serve(stopped) => tracing::info!(ended, "drained"),
+        () = answer_operators(operators, watch) => {}
+    }
     Ok(())
+}
+
+/// Listens on these addresses, if there are any.
+async fn listen_for_operators(addresses: &[SocketAddr]) -> anyhow::Result<Option<Operators>> {
+    if addresses.is_empty() {
+        return Ok(None);
+    }
+    let operators = Operators::listen(addresses).await?;
+    for address in operators.addresses() {
+        tracing::info!(%address, "health and metrics");
+        eprintln!("windlass-server has health and metrics on http://{address}/");
+    }
+    Ok(Some(operators))
+}
+
+/// Does not end.
+async fn answer_operators(operators: Option<Operators>, observed: impl Observed) {
+    match operators {
+        Some(operators) => operators.answer(observed).await,
+        None => std::future::pending().await,
+    }
 }
 
 fn pools(machine: &MachineArguments) -> anyhow::Result<Pools> {
@@ -210,40 +238,34 @@ fn workers(arguments: &ServeArguments) -> anyhow::Result<Option<WorkersConfig>> 
     Ok(Some(config))
 }
 
-async fn run(config: ServerConfig, pools: Pools, operator: Option<SocketAddr>) -> anyhow::Result<()> {
-    let metrics = record_metrics()?;
+async fn run(config: ServerConfig, pools: Pools, operator: Vec<SocketAddr>) -> anyhow::Result<()> {
+    let operators = listen_for_operators(&operator).await?;
     let server = Server::start(config, pools).await?;
-    let address = server.address()?;
     let watch = server.watch();
     let stopped = stop_signal()?;
-    tracing::info!(%address, "listening");
-    eprintln!(
-        "windlass-server listens on {address}: psql -h {} -p {} -U $USER windlass",
-        address.ip(),
-        address.port()
-    );
-    if let Some(page) = server.ui_address()? {
+    for address in server.addresses() {
+        tracing::info!(%address, "listening");
+        eprintln!(
+            "windlass-server listens on {address}: psql -h {} -p {} -U $USER windlass",
+            address.ip(),
+            address.port()
+        );
+    }
+    let pages = server.ui_addresses();
+    let scheme = if pages.iter().all(is_loopback) {
+        "http"
+    } else {
+        "https"
+    };
+    for page in pages {
         tracing::info!(address = %page, "the page");
-        let scheme = if page.ip().to_canonical().is_loopback() {
-            "http"
-        } else {
-            "https"
-        };
         eprintln!("windlass-server shows what runs on {scheme}://{page}/");
     }
-    let operators = async {
-        match operator {
-            Some(address) => answer_operators(address, watch, metrics).await,
-            None => std::future::pending().await,
-        }
-    };
     tokio::select! {
-        drained = server.serve(stopped) => {
-            tracing::info!(ended = drained.ended, "drained");
-            Ok(())
-        }
-        failed = operators => failed,
+        drained = server.serve(stopped) => tracing::info!(ended = drained.ended, "drained"),
+        () = answer_operators(operators, watch) => {}
     }
+    Ok(())
 }
 
 /// Done at the first SIGTERM or Ctrl-C.
@@ -277,14 +299,15 @@ fn sources(machine: &MachineArguments, tpch: Option<f64>, partitions: NonZeroUsi
 
 fn config(
     arguments: &ServeArguments,
-    listen: SocketAddr,
+    listen: Vec<SocketAddr>,
     access: Access,
     tables: Tables,
     threads: usize,
     spill: Option<&SpillFolder>,
 ) -> anyhow::Result<ServerConfig> {
     let machine = &arguments.machine;
-    let mut config = ServerConfig::new(listen, access, tables, threads);
+    let mut config = ServerConfig::new(listen[0], access, tables, threads);
+    config.listen = listen;
     config.workers = workers(arguments)?;
     config.connections_max = arguments.connections.get();
     config.statements = StatementLimits {
@@ -311,23 +334,25 @@ fn half_of_memory() -> usize {
 }
 
 fn ui_config(text: &str, hosts: &[String], access: &Access) -> anyhow::Result<UiConfig> {
-    let addresses = resolve(text).context("--ui")?;
+    let addresses = resolve("--ui", text)?;
     access.check_page(&addresses).context("--ui")?;
     let mut config = UiConfig::new(addresses[0]);
+    config.listen = addresses;
     config.hosts = hosts.to_vec();
     Ok(config)
 }
 
-fn operator_address(text: &str) -> anyhow::Result<SocketAddr> {
-    let addresses = resolve(text).context("--operator")?;
+/// Where health and metrics are to be; nowhere, if that is not asked for.
+fn operator_addresses(machine: &MachineArguments) -> anyhow::Result<Vec<SocketAddr>> {
+    let Some(text) = &machine.operator else {
+        return Ok(Vec::new());
+    };
+    let addresses = resolve("--operator", text)?;
     // It has no password.
-    if let Some(open) = addresses
-        .iter()
-        .find(|address| !address.ip().to_canonical().is_loopback())
-    {
+    if let Some(open) = addresses.iter().find(|address| !is_loopback(address)) {
         bail!("--operator {open}: only loopback, since it asks for no password");
     }
-    Ok(addresses[0])
+    Ok(addresses)
 }
 
 fn shortened(tables: &[TableSummary]) -> String {

@@ -41,4 +41,4 @@ pub use members::WorkerList;
 pub use patience::NodePatience;
 pub use policy::{NodeAccess, NodeAccessOptions};
 pub use running::RunningQuery;
-pub use worker::{WorkerConfig, WorkerServer, WorkerWatch};
+pub use worker::{WorkerConfig, WorkerLoad, WorkerServer, WorkerWatch};

@@ -7,10 +7,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +20,7 @@ use crate::access::Access;
 use crate::admission::{Admission, StatementLimits};
 use crate::connections::Connections;
 use crate::engine::Engine;
-use crate::listener;
+use crate::listener::{self, Listener};
 use crate::login;
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::nodes::{Nodes, WorkersConfig};
@@ -49,8 +48,9 @@ const PROBES: u32 = 6;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// Where clients connect.
-    pub listen: SocketAddr,
+    /// Where clients connect: all of these addresses. Where they leave the port to the system, it
+    /// is the same for all.
+    pub listen: Vec<SocketAddr>,
     /// Who may connect.
     pub access: Access,
     /// What they can ask for.
@@ -87,7 +87,7 @@ impl ServerConfig {
     pub fn new(listen: SocketAddr, access: Access, tables: Tables, partitions: usize) -> Self {
         let some = |number| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
         Self {
-            listen,
+            listen: vec![listen],
             access,
             tables,
             partitions,
@@ -112,7 +112,7 @@ impl ServerConfig {
 
 /// A server that listens.
 pub struct Server {
-    listener: TcpListener,
+    listener: Listener,
     shared: Arc<Shared>,
     places: Arc<Semaphore>,
     drain: Duration,
@@ -133,7 +133,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the address cannot be listened on, DataFusion's hook is another's, or a folder is not
+    /// If an address cannot be listened on, DataFusion's hook is another's, or a folder is not
     /// usable.
     pub async fn start(config: ServerConfig, pools: Pools) -> anyhow::Result<Self> {
         let windlass = Windlass::install(pools)?;
@@ -152,8 +152,7 @@ impl Server {
                 None => Ok(builder),
             },
         )?;
-        let listener = TcpListener::bind(config.listen).await;
-        let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
+        let listener = Listener::bind(&config.listen).await?;
         let page = match &config.ui {
             Some(ui) => Some(Page::listen(ui, &config.access).await?),
             None => None,
@@ -189,22 +188,16 @@ impl Server {
         })
     }
 
-    /// The address on which it listens.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    /// The addresses on which it listens: one or more.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.listener.addresses()
     }
 
-    /// The address of the page, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn ui_address(&self) -> io::Result<Option<SocketAddr>> {
-        self.page.as_ref().map(Page::address).transpose()
+    /// The addresses of the page: none if there is no page.
+    #[must_use]
+    pub fn ui_addresses(&self) -> &[SocketAddr] {
+        self.page.as_ref().map_or(&[], Page::addresses)
     }
 
     /// A handle for those who look at the server.
@@ -251,7 +244,7 @@ impl Server {
 
     /// The next connection. May be dropped at any time.
     async fn next(&self) -> (TcpStream, SocketAddr) {
-        let (stream, peer) = listener::accept(&self.listener, "a connection").await;
+        let (stream, peer) = self.listener.accept("a connection").await;
         if let Err(error) = set_options(&stream) {
             tracing::debug!(%peer, %error, "options of a socket");
         }

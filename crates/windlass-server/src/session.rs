@@ -1,7 +1,9 @@
 //! What a connection has made: its settings, prepared statements, portals and cursors.
 
+mod functions;
 mod portal;
 mod reply;
+mod variables;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,14 +20,13 @@ use windlass_datafusion::pools::JobOptions;
 
 use crate::admission::Admitted;
 use crate::connections::Connected;
-use crate::engine::unknown_setting;
 use crate::nodes::RemoteStatement;
 use crate::parameters::Parameters;
 use crate::plan::{self, Planned};
 use crate::queries::OpenQuery;
 use crate::rows::{self, Order, Rows, within};
 use crate::savepoints::Savepoints;
-use crate::settings::{Change, Settings};
+use crate::settings::{Scope, Settings};
 use crate::shared::Shared;
 use crate::statement::{self, Action};
 use crate::wire::{Bind, Column, Format, SqlError, TransactionStatus};
@@ -33,7 +34,8 @@ use crate::wire::{Bind, Column, Format, SqlError, TransactionStatus};
 pub(crate) use portal::PortalState;
 use portal::{Portal, Prepared};
 pub(crate) use reply::Reply;
-use reply::{Told, done, done_telling, done_with, reported};
+use reply::{done, done_with};
+use variables::Variables;
 
 /// Number of prepared statements, and of portals, that a session keeps.
 const KEPT_MAX: usize = 10_000;
@@ -46,7 +48,7 @@ pub(crate) struct Session {
     pub(crate) shared: Arc<Shared>,
     pub(crate) connected: Connected,
     pub(crate) user: Arc<str>,
-    pub(crate) settings: Settings,
+    pub(crate) variables: Arc<Variables>,
     pub(crate) transaction: TransactionStatus,
     savepoints: Savepoints,
     context: SessionContext,
@@ -69,11 +71,13 @@ struct Begun {
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, connected: Connected, user: Arc<str>) -> Self {
         let context = shared.engine.session(&user);
+        let variables = Variables::new(&shared, &context);
+        functions::register(&context, &variables);
         Self {
             shared,
             connected,
             user,
-            settings: Settings::default(),
+            variables,
             transaction: TransactionStatus::Idle,
             savepoints: Savepoints::default(),
             context,
@@ -126,11 +130,22 @@ impl Session {
                 let rows = self.run(planned, text, formats).await?;
                 Ok(Reply::Rows(Box::new(rows)))
             }
-            Action::Set { name, value } => self.set(&name, &value),
-            Action::Reset(name) => self.reset(name.as_deref()),
+            Action::Set { name, value, scope } => {
+                self.variables.set(&name, &value, scope)?;
+                let is_lost = scope == Scope::Transaction && self.transaction == TransactionStatus::Idle;
+                let notice = is_lost.then(|| "SET LOCAL can only be used in transaction blocks".to_owned());
+                Ok(done_with("SET", notice))
+            }
+            Action::Reset(name) => {
+                self.variables.reset(name.as_deref())?;
+                Ok(done("RESET"))
+            }
             Action::Unlisten => Ok(done("UNLISTEN")),
             Action::DiscardCaches => Ok(done("RESET")),
-            Action::Show(name) => self.show(&name),
+            Action::Show(name) => {
+                let (name, value) = self.variables.show(&name)?;
+                Ok(Reply::Row { name, value })
+            }
             Action::Begin => {
                 let notice = (self.transaction == TransactionStatus::Open)
                     .then(|| "there is already a transaction in progress".to_owned());
@@ -141,11 +156,13 @@ impl Session {
             Action::Savepoint(name) => {
                 self.in_transaction("SAVEPOINT")?;
                 self.savepoints.set(name)?;
+                self.variables.change(Settings::savepoint);
                 Ok(done("SAVEPOINT"))
             }
             Action::Release(name) => {
                 self.in_transaction("RELEASE SAVEPOINT")?;
                 let depth = self.savepoints.release(&name)?;
+                self.variables.change(|settings| settings.release(depth));
                 for portal in self.portals.values_mut() {
                     portal.depth = portal.depth.min(depth);
                 }
@@ -154,6 +171,7 @@ impl Session {
             Action::RollbackTo(name) => {
                 self.in_transaction("ROLLBACK TO SAVEPOINT")?;
                 let depth = self.savepoints.back_to(&name)?;
+                self.variables.change(|settings| settings.back_to(depth));
                 self.portals.retain(|_, portal| portal.depth <= depth);
                 self.transaction = TransactionStatus::Open;
                 Ok(done("ROLLBACK"))
@@ -184,16 +202,19 @@ impl Session {
                 self.statements.clear();
                 self.portals.clear();
                 self.context = self.shared.engine.session(&self.user);
-                let changed = reported(self.settings.reset_all());
-                Ok(done_telling("DISCARD ALL", changed))
+                functions::register(&self.context, &self.variables);
+                self.variables.discard(&self.context);
+                Ok(done("DISCARD ALL"))
             }
         }
     }
 
     /// A statement's failure makes the transaction around it fail.
     pub(crate) fn fail(&mut self) {
-        if self.transaction == TransactionStatus::Open {
-            self.transaction = TransactionStatus::Failed;
+        match self.transaction {
+            TransactionStatus::Open => self.transaction = TransactionStatus::Failed,
+            TransactionStatus::Idle => self.variables.change(Settings::rollback),
+            TransactionStatus::Failed => {}
         }
     }
 
@@ -201,6 +222,7 @@ impl Session {
     pub(crate) fn end_statement(&mut self) {
         if self.transaction == TransactionStatus::Idle {
             self.portals.clear();
+            self.variables.change(Settings::commit);
         }
     }
 
@@ -371,7 +393,7 @@ impl Session {
         let order = Order {
             planned,
             formats,
-            format_options: self.settings.format_options(),
+            format_options: self.variables.format_options(),
             memory: self.shared.memory.statement(&self.user, memory),
             remote,
         };
@@ -411,7 +433,7 @@ impl Session {
     async fn begin_query(&self, text: &str) -> Result<Begun, SqlError> {
         let mut settings = self.windlass_options();
         let timeouts = [
-            self.settings.statement_timeout(),
+            self.variables.statement_timeout(),
             settings.deadline,
             self.shared.statement_time_max,
         ];
@@ -455,65 +477,9 @@ impl Session {
         options.cloned().unwrap_or_default()
     }
 
-    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<Reply, SqlError> {
-        let changed = match self.settings.set(name, value)? {
-            Change::Engine => {
-                self.set_engine(name, value)?;
-                None
-            }
-            change => self.applied(change)?,
-        };
-        Ok(done_telling("SET", changed))
-    }
-
-    /// Does what a change of a setting means for the engine. Returns what the client is told.
-    fn applied(&self, change: Change) -> Result<Option<Told>, SqlError> {
-        let Change::Reported(name, value) = change else {
-            return Ok(None);
-        };
-        if name == "TimeZone" {
-            self.set_engine("datafusion.execution.time_zone", &value)?;
-        }
-        Ok(Some((name, value)))
-    }
-
-    fn set_engine(&self, name: &str, value: &str) -> Result<(), SqlError> {
-        self.shared.engine.check_setting(name, value)?;
-        let state = self.context.state_ref();
-        state.write().config_mut().options_mut().set(name, value)?;
-        Ok(())
-    }
-
-    fn reset(&mut self, name: Option<&str>) -> Result<Reply, SqlError> {
-        let Some(name) = name else {
-            let fresh = self.shared.engine.session(&self.user).copied_config();
-            *self.context.state_ref().write().config_mut() = fresh;
-            return Ok(done_telling("RESET", reported(self.settings.reset_all())));
-        };
-        let changed = match self.settings.reset(name) {
-            Change::Engine => {
-                let default = self.shared.engine.default_of(name);
-                self.set_engine(name, &default.ok_or_else(|| unknown_setting(name))?)?;
-                None
-            }
-            change => self.applied(change)?,
-        };
-        Ok(done_telling("RESET", changed))
-    }
-
-    fn show(&self, name: &str) -> Result<Reply, SqlError> {
-        let found = self
-            .settings
-            .show(name)
-            .map(|(name, value)| (name.to_owned(), value));
-        let found = found.or_else(|| {
-            let config = self.context.copied_config();
-            let entries = config.options().entries();
-            let entry = entries.into_iter().find(|entry| entry.key == name)?;
-            Some((entry.key, entry.value.unwrap_or_default()))
-        });
-        let (name, value) = found.ok_or_else(|| unknown_setting(name))?;
-        Ok(Reply::Row { name, value })
+    /// Sets `name`, which is in lower case, for the session.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), SqlError> {
+        self.variables.set(name, value, Scope::Session)
     }
 
     fn end_transaction(&mut self, is_commit: bool) -> Reply {
@@ -524,8 +490,10 @@ impl Session {
             (before == TransactionStatus::Idle).then(|| "there is no transaction in progress".to_owned());
         // A failed transaction cannot be committed.
         let tag = if is_commit && before != TransactionStatus::Failed {
+            self.variables.change(Settings::commit);
             "COMMIT"
         } else {
+            self.variables.change(Settings::rollback);
             "ROLLBACK"
         };
         done_with(tag, notice)

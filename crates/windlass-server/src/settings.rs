@@ -1,4 +1,14 @@
-//! What a session has set beside the engine's own settings.
+//! What a session has set, in transactions and out.
+//!
+//! ```text
+//!   SET, set_config(…, false)      ─► kept and now ─► stays after COMMIT
+//!   SET LOCAL, set_config(…, true) ─► now          ─► gone after COMMIT
+//!   ROLLBACK, ROLLBACK TO          ─► both as they were
+//! ```
+//!
+//! A statement outside of a transaction is one of its own.
+
+mod known;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,216 +18,125 @@ use pgwire::types::format::FormatOptions;
 
 use crate::wire::SqlError;
 
-/// A setting of PostgreSQL that clients set or ask for, with its default.
-struct Known {
-    name: &'static str,
-    /// How PostgreSQL writes the name.
-    shown: &'static str,
-    default: &'static str,
-    /// Whether the client is told of each change.
-    is_reported: bool,
-    /// Whether a statement may set it.
-    is_settable: bool,
+use known::{KNOWN, Known, find, milliseconds};
+
+/// How long a value holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Session,
+    Transaction,
 }
 
-const fn known(
-    name: &'static str,
-    shown: &'static str,
-    default: &'static str,
-    is_reported: bool,
-    is_settable: bool,
-) -> Known {
-    Known {
-        name,
-        shown,
-        default,
-        is_reported,
-        is_settable,
-    }
-}
-
-/// The version of PostgreSQL whose behaviour clients may expect.
-const SERVER_VERSION: &str = "15.0 (windlass)";
-
-const KNOWN: &[Known] = &[
-    known("application_name", "application_name", "", true, true),
-    known("bytea_output", "bytea_output", "hex", false, true),
-    known("client_encoding", "client_encoding", "UTF8", true, true),
-    known(
-        "client_min_messages",
-        "client_min_messages",
-        "notice",
-        false,
-        true,
-    ),
-    known("datestyle", "DateStyle", "ISO, YMD", true, true),
-    known(
-        "default_transaction_isolation",
-        "default_transaction_isolation",
-        "read committed",
-        false,
-        true,
-    ),
-    known(
-        "default_transaction_read_only",
-        "default_transaction_read_only",
-        "on",
-        true,
-        true,
-    ),
-    known("extra_float_digits", "extra_float_digits", "1", false, true),
-    known(
-        "idle_in_transaction_session_timeout",
-        "idle_in_transaction_session_timeout",
-        "0",
-        false,
-        true,
-    ),
-    known("in_hot_standby", "in_hot_standby", "off", true, false),
-    known("integer_datetimes", "integer_datetimes", "on", true, false),
-    known("intervalstyle", "IntervalStyle", "postgres", true, true),
-    known("is_superuser", "is_superuser", "off", true, false),
-    known("lock_timeout", "lock_timeout", "0", false, true),
-    known(
-        "max_identifier_length",
-        "max_identifier_length",
-        "63",
-        false,
-        false,
-    ),
-    known("row_security", "row_security", "on", false, true),
-    known("search_path", "search_path", "public", false, true),
-    known("server_encoding", "server_encoding", "UTF8", true, false),
-    known("server_version", "server_version", SERVER_VERSION, true, false),
-    known("server_version_num", "server_version_num", "150000", false, false),
-    known(
-        "standard_conforming_strings",
-        "standard_conforming_strings",
-        "on",
-        true,
-        true,
-    ),
-    known("statement_timeout", "statement_timeout", "0", false, true),
-    known("timezone", "TimeZone", "UTC", true, true),
-    known("transaction", "transaction", "", false, true),
-    known(
-        "transaction_isolation",
-        "transaction_isolation",
-        "read committed",
-        false,
-        true,
-    ),
-    known(
-        "transaction_read_only",
-        "transaction_read_only",
-        "on",
-        false,
-        true,
-    ),
-];
-
-/// The settings of a session.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
-    set: BTreeMap<&'static str, String>,
-    statement_timeout: Option<Duration>,
-}
-
-/// What a change means outside of the settings.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// The client is told the name and the value.
-    Reported(&'static str, String),
-    Silent,
-    /// It is a setting of the engine, if of anyone.
+/// Whose a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Session,
+    /// The engine's, if anyone's.
     Engine,
 }
 
+/// Values by name: those of [`KNOWN`], and the engine's.
+type Values = Arc<BTreeMap<String, String>>;
+
+/// Clones share what neither has changed.
+#[derive(Clone, Debug, Default)]
+struct State {
+    now: Values,
+    kept: Values,
+}
+
+/// The settings of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    state: State,
+    /// At the beginning of the transaction.
+    before: State,
+    /// At each of its savepoints.
+    savepoints: Vec<State>,
+}
+
 impl Settings {
-    /// Sets `name`, which is in lower case.
+    /// Sets `name`, which is in lower case, or says that it is the engine's.
     ///
     /// # Errors
     ///
     /// If it cannot be set, or not to this value.
-    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<Change, SqlError> {
-        let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-        let Some(setting) = find(name) else {
-            return Ok(Change::Engine);
+    pub(crate) fn set(&mut self, name: &str, value: &str, scope: Scope) -> Result<Owner, SqlError> {
+        let Some(setting) = find(own_name(name)) else {
+            return Ok(Owner::Engine);
         };
-        if value.eq_ignore_ascii_case("default") && setting.is_settable {
-            return Ok(self.reset_known(setting));
-        }
-        if !setting.is_settable {
-            let what = format!("parameter \"{name}\" cannot be changed");
-            return Err(SqlError::new("55P02", what));
-        }
-        let wrong = |allowed: &str| {
-            let what = format!("invalid value for parameter \"{name}\": \"{value}\", it takes {allowed}");
-            SqlError::new("22023", what)
+        let value = if value.eq_ignore_ascii_case("default") && setting.is_settable {
+            None
+        } else {
+            Some(setting.checked(value)?)
         };
-        let value = match setting.name {
-            "statement_timeout" => {
-                let timeout =
-                    milliseconds(value).ok_or_else(|| wrong("milliseconds, or a time such as 5s"))?;
-                self.statement_timeout = (!timeout.is_zero()).then_some(timeout);
-                if timeout.is_zero() {
-                    "0".to_owned()
-                } else {
-                    format!("{}ms", timeout.as_millis())
-                }
-            }
-            "client_encoding" if is_utf8(value) => "UTF8".to_owned(),
-            "client_encoding" => return Err(wrong("UTF8")),
-            "standard_conforming_strings" if !is_on(value) => return Err(wrong("on")),
-            "transaction_read_only" | "default_transaction_read_only" if !is_on(value) => {
-                return Err(wrong("on"));
-            }
-            "extra_float_digits" => {
-                let digits = value
-                    .parse::<i8>()
-                    .ok()
-                    .filter(|digits| (-15..=3).contains(digits));
-                digits.ok_or_else(|| wrong("-15 to 3"))?.to_string()
-            }
-            "bytea_output" if !["hex", "escape"].contains(&value) => return Err(wrong("hex or escape")),
-            _ => value.to_owned(),
-        };
-        self.set.insert(setting.name, value);
-        Ok(self.change(setting))
+        self.put(setting.name, value, scope);
+        Ok(Owner::Session)
     }
 
-    /// Sets `name` to its default.
-    pub(crate) fn reset(&mut self, name: &str) -> Change {
-        find(name).map_or(Change::Engine, |setting| self.reset_known(setting))
+    /// Keeps a value of any name; `None` is its default.
+    pub(crate) fn put(&mut self, name: &str, value: Option<String>, scope: Scope) {
+        let State { now, kept } = &mut self.state;
+        let values = match scope {
+            Scope::Session => [Some(now), Some(kept)],
+            Scope::Transaction => [Some(now), None],
+        };
+        for values in values.into_iter().flatten() {
+            let values = Arc::make_mut(values);
+            match &value {
+                Some(value) => values.insert(name.to_owned(), value.clone()),
+                None => values.remove(name),
+            };
+        }
+    }
+
+    /// Sets `name` to its default, or says that it is the engine's.
+    pub(crate) fn reset(&mut self, name: &str) -> Owner {
+        let Some(setting) = find(name) else {
+            return Owner::Engine;
+        };
+        self.put(setting.name, None, Scope::Session);
+        Owner::Session
     }
 
     /// Sets all settings to their defaults.
-    pub(crate) fn reset_all(&mut self) -> Vec<Change> {
-        let changed = std::mem::take(&mut self.set);
-        self.statement_timeout = None;
-        let settings = changed.keys().filter_map(|name| find(name));
-        settings.map(|setting| self.change(setting)).collect()
+    pub(crate) fn reset_all(&mut self) {
+        self.state = State::default();
     }
 
-    fn reset_known(&mut self, setting: &'static Known) -> Change {
-        self.set.remove(setting.name);
-        if setting.name == "statement_timeout" {
-            self.statement_timeout = None;
-        }
-        self.change(setting)
+    /// The transaction ends well, and another begins.
+    pub(crate) fn commit(&mut self) {
+        self.state.now = Arc::clone(&self.state.kept);
+        self.before = self.state.clone();
+        self.savepoints.clear();
     }
 
-    fn change(&self, setting: &'static Known) -> Change {
-        if setting.is_reported {
-            Change::Reported(setting.shown, self.value(setting))
-        } else {
-            Change::Silent
+    /// The transaction ends without its changes, and another begins.
+    pub(crate) fn rollback(&mut self) {
+        self.state = self.before.clone();
+        self.savepoints.clear();
+    }
+
+    pub(crate) fn savepoint(&mut self) {
+        self.savepoints.push(self.state.clone());
+    }
+
+    /// Goes back to the savepoint at this depth, which stays.
+    pub(crate) fn back_to(&mut self, depth: usize) {
+        self.savepoints.truncate(depth + 1);
+        if let Some(then) = self.savepoints.last() {
+            self.state = then.clone();
         }
+    }
+
+    /// Forgets the savepoints from this depth on.
+    pub(crate) fn release(&mut self, depth: usize) {
+        self.savepoints.truncate(depth);
     }
 
     /// The name as PostgreSQL writes it, and the value; `None` if it is no setting of PostgreSQL's.
     pub(crate) fn show(&self, name: &str) -> Option<(&'static str, String)> {
-        let name = match name {
+        let name = match own_name(name) {
             "time.zone" => "timezone",
             "transaction.isolation.level" => "transaction_isolation",
             other => other,
@@ -225,7 +144,14 @@ impl Settings {
         find(name).map(|setting| (setting.shown, self.value(setting)))
     }
 
-    /// What a client is told when it has logged in.
+    /// What the session has set for the engine.
+    pub(crate) fn of_engine(&self) -> BTreeMap<String, String> {
+        let set = self.state.now.iter();
+        let set = set.filter(|(name, _)| find(name).is_none());
+        set.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// What a client is told when it has logged in, and of each change.
     pub(crate) fn reported(&self) -> impl Iterator<Item = (&'static str, String)> + '_ {
         let reported = KNOWN.iter().filter(|setting| setting.is_reported);
         reported.map(|setting| (setting.shown, self.value(setting)))
@@ -233,7 +159,8 @@ impl Settings {
 
     /// Longest time of a statement.
     pub(crate) fn statement_timeout(&self) -> Option<Duration> {
-        self.statement_timeout
+        let timeout = self.state.now.get("statement_timeout")?;
+        milliseconds(timeout).filter(|timeout| !timeout.is_zero())
     }
 
     /// How values are written as text.
@@ -248,56 +175,22 @@ impl Settings {
     }
 
     fn value(&self, setting: &Known) -> String {
-        let set = self.set.get(setting.name).map(String::as_str);
+        let set = self.state.now.get(setting.name).map(String::as_str);
         set.unwrap_or(setting.default).to_owned()
     }
 }
 
-fn find(name: &str) -> Option<&'static Known> {
-    KNOWN
-        .iter()
-        .find(|setting| setting.name.eq_ignore_ascii_case(name))
-}
-
-/// As in PostgreSQL, letters and digits alone tell encodings apart: asyncpg sends the name in
-/// quotes.
-fn is_utf8(value: &str) -> bool {
-    let letters = value.chars().filter(char::is_ascii_alphanumeric);
-    let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
-    ["utf8", "unicode"].contains(&name.as_str())
-}
-
-fn is_on(value: &str) -> bool {
-    ["on", "true", "yes", "1"]
-        .iter()
-        .any(|name| value.eq_ignore_ascii_case(name))
-}
-
-/// A time as PostgreSQL reads it: milliseconds without a unit.
-fn milliseconds(value: &str) -> Option<Duration> {
-    let value = value.trim();
-    let end = value
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(value.len());
-    let (number, unit) = value.split_at(end);
-    let seconds = match unit.trim() {
-        "us" => 1e-6,
-        "" | "ms" => 1e-3,
-        "s" => 1.0,
-        "min" => 60.0,
-        "h" => 3_600.0,
-        "d" => 86_400.0,
-        _ => return None,
-    };
-    let number: f64 = number.parse().ok()?;
-    // PostgreSQL's own bound: 2^31 - 1 milliseconds.
-    let time = Duration::try_from_secs_f64(number * seconds).ok()?;
-    (time.as_millis() <= i32::MAX as u128).then_some(time)
+fn own_name(name: &str) -> &str {
+    name.strip_prefix("pg_catalog.").unwrap_or(name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn set(settings: &mut Settings, name: &str, value: &str) -> Result<Owner, SqlError> {
+        settings.set(name, value, Scope::Session)
+    }
 
     #[test]
     fn a_timeout_has_postgresqls_units() {
@@ -308,7 +201,7 @@ mod tests {
             ("1.5min", "90000ms", Some(90_000)),
             ("0", "0", None),
         ] {
-            assert_eq!(settings.set("statement_timeout", value), Ok(Change::Silent));
+            assert_eq!(set(&mut settings, "statement_timeout", value), Ok(Owner::Session));
             assert_eq!(
                 settings.show("statement_timeout"),
                 Some(("statement_timeout", shown.to_owned()))
@@ -316,11 +209,8 @@ mod tests {
             assert_eq!(settings.statement_timeout(), millis.map(Duration::from_millis));
         }
         for value in ["soon", "-1", "5 weeks", "9999999999"] {
-            assert_eq!(
-                settings.set("statement_timeout", value).unwrap_err().code,
-                "22023",
-                "{value}"
-            );
+            let error = set(&mut settings, "statement_timeout", value).unwrap_err();
+            assert_eq!(error.code, "22023", "{value}");
         }
     }
 
@@ -331,29 +221,62 @@ mod tests {
             ("client_encoding", "LATIN1"),
             ("standard_conforming_strings", "off"),
             ("default_transaction_read_only", "off"),
+            ("jit", "on"),
             ("server_version", "9"),
         ] {
-            assert!(settings.set(name, value).is_err(), "{name} = {value}");
+            assert!(set(&mut settings, name, value).is_err(), "{name} = {value}");
         }
         for name in ["UTF8", "utf-8", "'utf-8'", "Unicode"] {
-            assert_eq!(
-                settings.set("client_encoding", name),
-                Ok(Change::Reported("client_encoding", "UTF8".to_owned()))
-            );
+            set(&mut settings, "client_encoding", name).unwrap();
+            let shown = settings.show("client_encoding");
+            assert_eq!(shown, Some(("client_encoding", "UTF8".to_owned())));
         }
         assert_eq!(
-            settings.set("datafusion.execution.batch_size", "1"),
-            Ok(Change::Engine)
+            set(&mut settings, "datafusion.execution.batch_size", "1"),
+            Ok(Owner::Engine)
         );
     }
 
     #[test]
-    fn a_reset_says_what_changed() {
+    fn a_transaction_ends_with_what_it_has_kept() {
         let mut settings = Settings::default();
-        settings.set("application_name", "psql").unwrap();
-        settings.set("statement_timeout", "1s").unwrap();
-        let changes = settings.reset_all();
-        assert!(changes.contains(&Change::Reported("application_name", String::new())));
-        assert_eq!(settings.statement_timeout(), None);
+        let name = "application_name";
+        let now = |settings: &Settings| settings.show(name).unwrap().1;
+        settings.set(name, "local", Scope::Transaction).unwrap();
+        assert_eq!(now(&settings), "local");
+        settings.commit();
+        assert_eq!(now(&settings), "");
+        settings.set(name, "kept", Scope::Session).unwrap();
+        settings.set(name, "local", Scope::Transaction).unwrap();
+        assert_eq!(now(&settings), "local");
+        settings.commit();
+        assert_eq!(now(&settings), "kept");
+        settings.set(name, "local", Scope::Transaction).unwrap();
+        settings.set(name, "later", Scope::Session).unwrap();
+        assert_eq!(now(&settings), "later");
+        settings.rollback();
+        assert_eq!(now(&settings), "kept");
+        settings.reset_all();
+        assert_eq!(now(&settings), "");
+    }
+
+    #[test]
+    fn a_savepoint_has_the_values_of_its_time() {
+        let mut settings = Settings::default();
+        let name = "application_name";
+        let now = |settings: &Settings| settings.show(name).unwrap().1;
+        for value in ["a", "b", "c"] {
+            settings.set(name, value, Scope::Session).unwrap();
+            settings.savepoint();
+        }
+        settings.set(name, "d", Scope::Transaction).unwrap();
+        settings.release(2);
+        assert_eq!(now(&settings), "d");
+        settings.back_to(1);
+        assert_eq!(now(&settings), "b");
+        settings.back_to(0);
+        assert_eq!(now(&settings), "a");
+        settings.commit();
+        assert_eq!(now(&settings), "a");
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{
-    CloseCursor, Declare, DeclareType, DiscardObject, Expr, FetchDirection, Query, Reset, Set, SetExpr,
-    Statement, Value, ValueWithSpan,
+    CloseCursor, ContextModifier, Declare, DeclareType, DiscardObject, Expr, FetchDirection, Query, Reset,
+    Set, SetExpr, Statement, Value, ValueWithSpan,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -12,6 +12,7 @@ use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
 use crate::complexity;
 use crate::relations;
+use crate::settings::Scope;
 use crate::wire::SqlError;
 
 /// Bytes of a statement whose parser needs no more stack than a thread has, however it is nested.
@@ -29,6 +30,7 @@ pub(crate) enum Action {
     Set {
         name: String,
         value: String,
+        scope: Scope,
     },
     /// Sets one parameter to its default, or all.
     Reset(Option<String>),
@@ -197,24 +199,41 @@ fn writes(statement: &Statement) -> SqlError {
 
 fn set_of(set: Set) -> Result<Action, SqlError> {
     match set {
-        Set::SingleAssignment { variable, values, .. } => Ok(Action::Set {
+        Set::SingleAssignment {
+            scope,
+            variable,
+            values,
+            ..
+        } => Ok(Action::Set {
             name: variable.to_string().to_lowercase().replace('"', ""),
             value: values.iter().map(value_of).collect::<Vec<_>>().join(", "),
+            scope: scope_of(scope == Some(ContextModifier::Local)),
         }),
-        Set::SetTimeZone { value, .. } => Ok(Action::Set {
+        Set::SetTimeZone { value, local } => Ok(Action::Set {
             name: "timezone".to_owned(),
             value: value_of(&value),
+            scope: scope_of(local),
         }),
         // One isolation is there for every transaction, since nothing is written.
         Set::SetTransaction { .. } => Ok(Action::Set {
             name: "transaction".to_owned(),
             value: String::new(),
+            scope: Scope::Transaction,
         }),
         Set::SetNames { charset_name, .. } => Ok(Action::Set {
             name: "client_encoding".to_owned(),
             value: charset_name.value,
+            scope: Scope::Session,
         }),
         other => Err(SqlError::not_supported(format!("{other} is not supported"))),
+    }
+}
+
+fn scope_of(is_local: bool) -> Scope {
+    if is_local {
+        Scope::Transaction
+    } else {
+        Scope::Session
     }
 }
 
@@ -334,18 +353,21 @@ mod tests {
             assert!(matches!(one(sql), Ok(Action::Rows(_))), "{sql}");
         }
         let set = |sql| match one(sql) {
-            Ok(Action::Set { name, value }) => (name, value),
+            Ok(Action::Set { name, value, scope }) => (name, value, scope),
             other => panic!("{sql}: {other:?}"),
         };
         assert_eq!(
             set("set windlass.class = 'batch'"),
-            ("windlass.class".into(), "batch".into())
+            ("windlass.class".into(), "batch".into(), Scope::Session)
         );
         assert_eq!(
-            set("set statement_timeout to 100"),
-            ("statement_timeout".into(), "100".into())
+            set("set local statement_timeout to 100"),
+            ("statement_timeout".into(), "100".into(), Scope::Transaction)
         );
-        assert_eq!(set("set time zone 'UTC'"), ("timezone".into(), "UTC".into()));
+        assert_eq!(
+            set("set time zone 'UTC'"),
+            ("timezone".into(), "UTC".into(), Scope::Session)
+        );
         assert!(matches!(one("show windlass.class"), Ok(Action::Show(name)) if name == "windlass.class"));
         assert!(matches!(one("begin"), Ok(Action::Begin)));
         assert!(matches!(one("end"), Ok(Action::Commit)));

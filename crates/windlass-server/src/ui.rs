@@ -23,17 +23,16 @@ mod requests;
 mod sessions;
 
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::access::{Access, is_loopback};
-use crate::listener;
+use crate::listener::Listener;
 use crate::shared::Shared;
 
 use origin::Hosts;
@@ -46,8 +45,9 @@ const CONNECTIONS_MAX: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UiConfig {
-    /// Where browsers connect.
-    pub listen: SocketAddr,
+    /// Where browsers connect: all of these addresses. Where they leave the port to the system, it
+    /// is the same for all.
+    pub listen: Vec<SocketAddr>,
     /// Names by which browsers may call the server, beside the address and `localhost`.
     pub hosts: Vec<String>,
 }
@@ -57,7 +57,7 @@ impl UiConfig {
     #[must_use]
     pub fn new(listen: SocketAddr) -> Self {
         Self {
-            listen,
+            listen: vec![listen],
             hosts: Vec::new(),
         }
     }
@@ -65,14 +65,14 @@ impl UiConfig {
 
 /// A page that listens.
 pub(crate) struct Page {
-    listener: TcpListener,
+    listener: Listener,
     requests: Arc<Requests>,
     places: Arc<Semaphore>,
 }
 
 /// A page that listens, before there is a server.
 pub(crate) struct Listening {
-    listener: TcpListener,
+    listener: Listener,
     hosts: Hosts,
     needs_tls: bool,
 }
@@ -82,26 +82,25 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// If the address needs TLS and passwords that are not there, or cannot be listened on.
+    /// If an address needs TLS and passwords that are not there, or cannot be listened on.
     pub(crate) async fn listen(config: &UiConfig, access: &Access) -> anyhow::Result<Listening> {
         let UiConfig { listen, hosts } = config;
-        access.check_page(&[*listen]).context("--ui")?;
-        let listener = TcpListener::bind(listen).await;
-        let listener = listener.with_context(|| format!("cannot listen on {listen} for --ui"))?;
+        access.check_page(listen).context("--ui")?;
+        let listener = Listener::bind(listen).await.context("--ui")?;
         Ok(Listening {
             listener,
             hosts: Hosts::new(hosts),
-            needs_tls: !is_loopback(listen),
+            needs_tls: !listen.iter().all(is_loopback),
         })
     }
 
-    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        self.listener.addresses()
     }
 
     /// Waits for the next connection. May be dropped at any time.
     pub(crate) async fn next(&self) -> (TcpStream, SocketAddr) {
-        listener::accept(&self.listener, "a browser").await
+        self.listener.accept("a browser").await
     }
 
     /// Serves a connection up to its end, or the server's.

@@ -1,4 +1,7 @@
 //! Sizes and times as people write them: `256MiB`, `30s`.
+//!
+//! Whole numbers alone, so that none is rounded. The server's options and settings take fractions,
+//! and read them in `windlass-datafusion`, which this program does not have below it.
 
 use std::time::Duration;
 

@@ -9,6 +9,8 @@ use datafusion_common::{DataFusionError, Result};
 use pipeline_exec::Class;
 use pools::JobOptions;
 
+use crate::amount;
+
 /// A session's settings for its queries, under the name `windlass`: in SQL `SET windlass.deadline =
 /// '5s'`. A query takes those of its execution's start.
 ///
@@ -90,7 +92,7 @@ impl ExtensionOptions for WindlassOptions {
             }
             "deadline" => {
                 let allowed = "a time above 0 with its unit, such as 250ms, 5s or 2m, or none";
-                self.deadline = or_none(value, duration).ok_or_else(|| wrong(allowed))?;
+                self.deadline = or_none(value, above_zero).ok_or_else(|| wrong(allowed))?;
             }
             "max_workers" => {
                 let number = |value: &str| value.parse().ok().filter(|&workers| workers > 0);
@@ -98,7 +100,7 @@ impl ExtensionOptions for WindlassOptions {
             }
             "memory" => {
                 let allowed = "a number of bytes above 0, with or without a unit such as MiB, or none";
-                self.memory = or_none(value, bytes).ok_or_else(|| wrong(allowed))?;
+                self.memory = or_none(value, amount::size).ok_or_else(|| wrong(allowed))?;
             }
             _ => {
                 let text = format!(
@@ -158,44 +160,8 @@ fn or_none<T>(value: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>
     read(value).map(Some)
 }
 
-fn duration(text: &str) -> Option<Duration> {
-    let (number, unit) = number_and_unit(text)?;
-    let seconds = match unit.as_str() {
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3_600.0,
-        _ => return None,
-    };
-    let duration = Duration::try_from_secs_f64(number * seconds).ok()?;
-    (!duration.is_zero()).then_some(duration)
-}
-
-fn bytes(text: &str) -> Option<usize> {
-    let (number, unit) = number_and_unit(text)?;
-    let factor: u64 = match unit.as_str() {
-        "" | "b" => 1,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "tb" => 1_000_000_000_000,
-        "kib" | "k" => 1 << 10,
-        "mib" | "m" => 1 << 20,
-        "gib" | "g" => 1 << 30,
-        "tib" | "t" => 1 << 40,
-        _ => return None,
-    };
-    let bytes = number * factor as f64;
-    // Exact up to 2^53 bytes.
-    (bytes >= 1.0 && bytes <= usize::MAX as f64).then_some(bytes as usize)
-}
-
-fn number_and_unit(text: &str) -> Option<(f64, String)> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_');
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    let number: f64 = number.replace('_', "").parse().ok()?;
-    Some((number, unit.trim().to_lowercase()))
+fn above_zero(text: &str) -> Option<Duration> {
+    amount::time(text).filter(|time| !time.is_zero())
 }
 
 #[cfg(test)]

@@ -140,10 +140,16 @@ fn a_server_without_an_address_does_not_start() {
 
 #[test]
 fn addresses_are_resolved_and_anything_else_is_an_error() {
-    assert_eq!(resolve("127.0.0.1:5432").unwrap(), addresses(&["127.0.0.1:5432"]));
-    assert_eq!(resolve("[::1]:5432").unwrap(), addresses(&["[::1]:5432"]));
+    assert_eq!(
+        resolve("--listen", "127.0.0.1:5432").unwrap(),
+        addresses(&["127.0.0.1:5432"])
+    );
+    assert_eq!(
+        resolve("--listen", "[::1]:5432").unwrap(),
+        addresses(&["[::1]:5432"])
+    );
     for listen in ["", "127.0.0.1", ":::", "127.0.0.1:x", "127.0.0.1:70000"] {
-        let error = format!("{:#}", resolve(listen).unwrap_err());
+        let error = format!("{:#}", resolve("--listen", listen).unwrap_err());
         assert!(error.starts_with(&format!("--listen {listen}: ")), "{error}");
     }
 }

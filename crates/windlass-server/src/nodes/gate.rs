@@ -58,20 +58,28 @@ where
         } = self;
         if !access.lets_in(request.headers()) {
             let what = "it asks for a secret, and the one that it was shown is missing or another";
-            return Err(Status::unauthenticated(what));
+            return Err(refused("secret", Status::unauthenticated(what)));
         }
         let kind = match request.uri().path() {
             CHANNEL => CallKind::Channel,
             ROWS => CallKind::Rows,
-            INFO if queries.is_draining() => return Err(shutting_down()),
+            INFO if queries.is_draining() => return Err(refused("draining", shutting_down())),
             INFO => return Ok(service.call(request).await.unwrap_or_else(|never| match never {})),
-            path => return Err(Status::unimplemented(format!("there is no {path}"))),
+            path => {
+                let status = Status::unimplemented(format!("there is no {path}"));
+                return Err(refused("path", status));
+            }
         };
-        let headers = QueryHeaders::read(request.headers())
-            .map_err(|header| Status::invalid_argument(format!("header {header} is missing or wrong")))?;
-        let mut call = queries.enter(headers, kind).map_err(|refused| match refused {
-            Refused::Draining => shutting_down(),
-            Refused::TooMany(max) => Status::resource_exhausted(format!("{max} queries run")),
+        let headers = QueryHeaders::read(request.headers()).map_err(|header| {
+            let status = Status::invalid_argument(format!("header {header} is missing or wrong"));
+            refused("header", status)
+        })?;
+        let mut call = queries.enter(headers, kind).map_err(|why| match why {
+            Refused::Draining => refused("draining", shutting_down()),
+            Refused::TooMany(max) => {
+                let status = Status::resource_exhausted(format!("{max} queries run"));
+                refused("queries", status)
+            }
         })?;
         let job = call.running().job.clone();
         let answered = in_job(&job, async move {
@@ -123,6 +131,12 @@ fn ended(why: JobErrorKind) -> Status {
         JobErrorKind::Cancelled => Status::cancelled("the query has ended"),
         _ => shutting_down(),
     }
+}
+
+/// Counts a request that is refused.
+fn refused(reason: &'static str, status: Status) -> Status {
+    metrics::counter!("windlass_requests_refused_total", "reason" => reason).increment(1);
+    status
 }
 
 fn shutting_down() -> Status {

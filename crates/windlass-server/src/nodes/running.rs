@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use datafusion::execution::runtime_env::RuntimeEnv;
 use pipeline_exec::lock;
+use pipeline_exec::metrics::Activity;
 use windlass_datafusion::Class;
 use windlass_datafusion::Windlass;
 use windlass_datafusion::pools::{AsyncJob, JobUse};
@@ -69,6 +70,8 @@ pub struct RunningQuery {
     pub open_for: Duration,
     /// Number of requests that it has open.
     pub requests: usize,
+    /// Number of its tasks that have not ended.
+    pub tasks: usize,
     /// What its tasks have used so far.
     pub used: JobUse,
 }
@@ -172,6 +175,17 @@ impl RunningQueries {
         self.memory.reserved()
     }
 
+    pub(crate) fn memory_limit_bytes(&self) -> Option<usize> {
+        self.memory.limit()
+    }
+
+    /// Time that each thread has computed.
+    pub(crate) fn busy(&self) -> Vec<Duration> {
+        let executor = self.windlass.snapshot().pools.cpu.unwrap_or_default();
+        let busy = |thread: &Activity| thread.busy_main + thread.busy_reserve;
+        executor.workers.iter().map(busy).collect()
+    }
+
     /// No query begins from now on.
     pub(crate) fn drain(&self) {
         lock(&self.table).is_draining = true;
@@ -206,6 +220,7 @@ impl Running {
     }
 
     fn now(&self) -> RunningQuery {
+        let (done, spawned) = self.job.progress();
         RunningQuery {
             name: self.headers.name.clone(),
             user: self.headers.user.clone(),
@@ -213,6 +228,7 @@ impl Running {
             deadline: self.headers.options.deadline,
             open_for: self.since.elapsed(),
             requests: lock(&self.calls).all,
+            tasks: spawned.saturating_sub(done),
             used: self.job.used(),
         }
     }

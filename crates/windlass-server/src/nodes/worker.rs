@@ -2,19 +2,19 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion_distributed::Worker;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -31,7 +31,7 @@ use super::patience::NodePatience;
 use super::policy::NodeAccess;
 use super::running::{RunningQueries, RunningQuery};
 use crate::engine::Engine;
-use crate::listener;
+use crate::listener::{self, Listener};
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::queries::Queries;
 use crate::runtime::{self, Spill};
@@ -47,8 +47,9 @@ const CHUNK_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct WorkerConfig {
-    /// Where coordinators and other workers connect.
-    pub listen: SocketAddr,
+    /// Where coordinators and other workers connect: all of these addresses. Where they leave the
+    /// port to the system, it is the same for all.
+    pub listen: Vec<SocketAddr>,
     /// How they are trusted.
     pub access: NodeAccess,
     /// The tables: the coordinator's, under the same paths.
@@ -79,7 +80,7 @@ impl WorkerConfig {
     #[must_use]
     pub fn new(listen: SocketAddr, access: NodeAccess, tables: Tables) -> Self {
         Self {
-            listen,
+            listen: vec![listen],
             access,
             tables,
             memory_bytes: 1 << 30,
@@ -97,7 +98,7 @@ impl WorkerConfig {
 
 /// A worker that listens.
 pub struct WorkerServer {
-    listener: TcpListener,
+    listener: Listener,
     shared: Arc<Shared>,
     drain: Duration,
 }
@@ -105,6 +106,7 @@ pub struct WorkerServer {
 struct Shared {
     access: Arc<NodeAccess>,
     queries: Arc<RunningQueries>,
+    runtime: Arc<RuntimeEnv>,
     worker: Worker,
     patience: NodePatience,
     requests_max: u32,
@@ -116,14 +118,39 @@ struct Shared {
 
 /// Looks at a worker without holding it up.
 #[derive(Clone)]
-pub struct WorkerWatch(Arc<RunningQueries>);
+pub struct WorkerWatch {
+    queries: Arc<RunningQueries>,
+    runtime: Arc<RuntimeEnv>,
+}
+
+/// A worker at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerLoad {
+    /// Number of queries that it computes parts of.
+    pub queries: usize,
+    /// Number of queries that it has begun to compute parts of.
+    pub begun: u64,
+    /// Number of requests that these have open.
+    pub requests: usize,
+    /// Number of their tasks that have not ended.
+    pub tasks: usize,
+    /// Bytes that they hold.
+    pub memory_bytes: usize,
+    /// Bytes that they may hold.
+    pub memory_limit_bytes: Option<usize>,
+    /// Bytes in the folder for what does not fit into memory.
+    pub spilled_bytes: u64,
+    /// Time that each thread has computed, by number.
+    pub busy: Vec<Duration>,
+}
 
 impl WorkerServer {
     /// Starts to listen. Call it in async code of the mixed pool of `pools`.
     ///
     /// # Errors
     ///
-    /// If the address cannot be listened on, DataFusion's hook is another's, or a folder is not
+    /// If an address cannot be listened on, DataFusion's hook is another's, or a folder is not
     /// usable.
     pub async fn start(config: WorkerConfig, pools: Pools) -> anyhow::Result<Self> {
         let windlass = Windlass::install(pools)?;
@@ -147,14 +174,14 @@ impl WorkerServer {
             like: engine.state().clone(),
         };
         let worker = Worker::from_session_builder(sessions)
-            .with_runtime_env(runtime)
+            .with_runtime_env(Arc::clone(&runtime))
             .with_max_message_size(CHUNK_BYTES)
             .with_version(env!("CARGO_PKG_VERSION"));
-        let listener = TcpListener::bind(config.listen).await;
-        let listener = listener.with_context(|| format!("cannot listen on {}", config.listen))?;
+        let listener = Listener::bind(&config.listen).await?;
         let shared = Shared {
             access,
             queries,
+            runtime,
             worker,
             patience: config.patience,
             requests_max: config.requests_max,
@@ -169,19 +196,19 @@ impl WorkerServer {
         })
     }
 
-    /// The address on which it listens.
-    ///
-    /// # Errors
-    ///
-    /// The operating system's.
-    pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    /// The addresses on which it listens: one or more.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.listener.addresses()
     }
 
     /// A handle for those who look at the worker.
     #[must_use]
     pub fn watch(&self) -> WorkerWatch {
-        WorkerWatch(Arc::clone(&self.shared.queries))
+        WorkerWatch {
+            queries: Arc::clone(&self.shared.queries),
+            runtime: Arc::clone(&self.shared.runtime),
+        }
     }
 
     /// Serves until `shutdown` is done. Then no query begins, running ones have the drain's time,
@@ -194,7 +221,7 @@ impl WorkerServer {
                 biased;
                 () = &mut shutdown => break,
                 Some(_ended) = connections.join_next() => {}
-                (stream, peer) = listener::accept(&self.listener, "a node") => {
+                (stream, peer) = self.listener.accept("a node") => {
                     self.accept(&mut connections, stream, peer);
                 }
             }
@@ -206,7 +233,7 @@ impl WorkerServer {
                 // Parts of running queries may come by new connections.
                 tokio::select! {
                     () = tokio::time::sleep(DRAIN_LOOK) => {}
-                    (stream, peer) = listener::accept(&self.listener, "a node") => {
+                    (stream, peer) = self.listener.accept("a node") => {
                         self.accept(&mut connections, stream, peer);
                     }
                 }
@@ -285,25 +312,41 @@ impl WorkerWatch {
     /// The queries that it computes parts of.
     #[must_use]
     pub fn queries(&self) -> Vec<RunningQuery> {
-        self.0.open()
+        self.queries.open()
+    }
+
+    /// The worker at this moment.
+    #[must_use]
+    pub fn load(&self) -> WorkerLoad {
+        let queries = self.queries();
+        WorkerLoad {
+            queries: queries.len(),
+            begun: self.begun(),
+            requests: queries.iter().map(|query| query.requests).sum(),
+            tasks: queries.iter().map(|query| query.tasks).sum(),
+            memory_bytes: self.memory_bytes(),
+            memory_limit_bytes: self.queries.memory_limit_bytes(),
+            spilled_bytes: self.runtime.disk_manager.used_disk_space(),
+            busy: self.queries.busy(),
+        }
     }
 
     /// Number of queries that it has begun to compute parts of.
     #[must_use]
     pub fn begun(&self) -> u64 {
-        self.0.begun()
+        self.queries.begun()
     }
 
     /// Bytes that queries hold.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.0.memory_bytes()
+        self.queries.memory_bytes()
     }
 
     /// Whether it is about to end.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.0.is_draining()
+        self.queries.is_draining()
     }
 }
 

@@ -112,7 +112,7 @@ async fn outcome_of(reply: Reply, tag: &'static str) -> Result<Outcome, SqlError
             rows: vec![vec![Some(value)]],
             ..Outcome::default()
         }),
-        Reply::Done { tag, notice, .. } => Ok(Outcome {
+        Reply::Done { tag, notice } => Ok(Outcome {
             tag,
             notice,
             ..Outcome::default()

@@ -5,12 +5,15 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_postgres::{CancelToken, Client, NoTls};
 
-use super::served::{ENDLESS, Served, block_on, error_of};
+use super::served::{ENDLESS, Served, block_on, error_of, within};
 
 pub(crate) async fn until_running(server: &Served, number: usize) {
-    while server.watch.load().running != number {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    within(&format!("{number} statements run"), async {
+        while server.watch.load().running != number {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
 }
 
 pub(crate) struct Endless {

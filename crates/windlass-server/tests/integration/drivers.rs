@@ -144,3 +144,182 @@ fn a_session_knows_its_user() {
         }
     });
 }
+
+async fn text(client: &Client, sql: &str) -> Option<String> {
+    let messages = client.simple_query(sql).await.unwrap();
+    let rows = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row.get(0).map(str::to_owned)),
+        _ => None,
+    });
+    rows.expect("a row")
+}
+
+async fn code(client: &Client, sql: &str) -> String {
+    error_of(&client.simple_query(sql).await.unwrap_err()).0
+}
+
+#[test]
+fn a_setting_is_read_and_set_by_functions() {
+    let server = Served::start();
+    block_on(async {
+        let client = server.connect().await;
+        // As asyncpg does before it looks at types.
+        let sql = "select current_setting('jit') as cur, set_config('jit', 'off', false) as new";
+        let row = client.query_one(sql, &[]).await.unwrap();
+        assert_eq!((row.get::<_, &str>(0), row.get::<_, &str>(1)), ("off", "off"));
+        let back = client
+            .query_one("select set_config('jit', $1, false)", &[&"off"])
+            .await;
+        assert_eq!(back.unwrap().get::<_, &str>(0), "off");
+        for (sql, value) in [
+            ("select current_setting('server_version_num')", Some("150000")),
+            ("select current_setting('DateStyle')", Some("ISO, YMD")),
+            ("select current_setting('windlass.class')", Some("normal")),
+            ("select current_setting('no.such', true)", None),
+            ("select current_setting(null)", None),
+            ("select pg_catalog.set_config('search_path', '', false)", Some("")),
+            (
+                "select set_config('statement_timeout', '5s', false)",
+                Some("5000ms"),
+            ),
+            ("show statement_timeout", Some("5000ms")),
+            ("select set_config('statement_timeout', null, false)", Some("0")),
+            (
+                "select set_config('windlass.class', 'batch', null)",
+                Some("batch"),
+            ),
+            ("show windlass.class", Some("batch")),
+        ] {
+            assert_eq!(text(&client, sql).await.as_deref(), value, "{sql}");
+        }
+        for (sql, wrong) in [
+            ("select current_setting('no.such')", "42704"),
+            ("select current_setting('no.such', false)", "42704"),
+            ("select set_config('no.such', '1', false)", "42704"),
+            ("select set_config('server_version', '9', false)", "55P02"),
+            ("select set_config('extra_float_digits', '9', false)", "22023"),
+            ("select set_config('windlass.class', 'royal', false)", "22023"),
+            (
+                "select set_config('datafusion.catalog.location', 'x', false)",
+                "42501",
+            ),
+            ("select set_config(null, '1', false)", "22004"),
+        ] {
+            assert_eq!(code(&client, sql).await, wrong, "{sql}");
+        }
+        // A name from a row.
+        let sql =
+            "select current_setting(name) from (values ('jit'), ('lc_ctype')) as names(name) order by name";
+        let rows = client.query(sql, &[]).await.unwrap();
+        let values: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+        assert_eq!(values, ["off", "C"]);
+    });
+}
+
+#[test]
+fn a_setting_ends_with_its_transaction_as_in_postgresql() {
+    let server = Served::start();
+    block_on(async {
+        let client = server.connect().await;
+        let name = async || text(&client, "show application_name").await.unwrap();
+        let run = async |sql| client.simple_query(sql).await.map(|_| ());
+        run("select set_config('application_name', 'local', true)")
+            .await
+            .unwrap();
+        assert_eq!(name().await, "", "a statement is a transaction");
+        for set in [
+            "set local application_name = 'local'",
+            "select set_config('application_name', 'local', true)",
+        ] {
+            run("begin").await.unwrap();
+            run(set).await.unwrap();
+            assert_eq!(name().await, "local", "{set}");
+            run("commit").await.unwrap();
+            assert_eq!(name().await, "", "{set}");
+        }
+        for set in [
+            "set application_name = 'kept'",
+            "select set_config('application_name', 'kept', false)",
+        ] {
+            run("begin").await.unwrap();
+            run(set).await.unwrap();
+            run("rollback").await.unwrap();
+            assert_eq!(name().await, "", "{set}");
+            run("begin").await.unwrap();
+            run(set).await.unwrap();
+            assert_eq!(code(&client, "select 1 / 0").await, "22012");
+            run("commit").await.unwrap();
+            assert_eq!(name().await, "", "a failed transaction keeps nothing: {set}");
+            run("begin").await.unwrap();
+            run(set).await.unwrap();
+            run("set local application_name = 'local'; commit").await.unwrap();
+            assert_eq!(name().await, "kept", "{set}");
+            run("reset application_name").await.unwrap();
+        }
+        run("begin; set application_name = 'a'; savepoint s; set application_name = 'b'")
+            .await
+            .unwrap();
+        run("rollback to s").await.unwrap();
+        assert_eq!(name().await, "a");
+        run("rollback").await.unwrap();
+        assert_eq!(name().await, "");
+        // Settings of the engine as well.
+        run("begin; set windlass.class = 'batch'; set time zone 'Europe/Zurich'")
+            .await
+            .unwrap();
+        assert_eq!(
+            text(&client, "show datafusion.execution.time_zone")
+                .await
+                .as_deref(),
+            Some("Europe/Zurich")
+        );
+        run("rollback").await.unwrap();
+        assert_eq!(
+            text(&client, "show windlass.class").await.as_deref(),
+            Some("normal")
+        );
+        assert_eq!(text(&client, "show timezone").await.as_deref(), Some("UTC"));
+        assert_eq!(
+            text(&client, "show datafusion.execution.time_zone")
+                .await
+                .as_deref(),
+            Some("")
+        );
+    });
+}
+
+#[test]
+fn a_client_is_told_of_each_setting_that_a_function_or_a_rollback_changes() {
+    let server = Served::start();
+    block_on(async {
+        let (client, connection) = server
+            .config("alice")
+            .application_name("first")
+            .connect(tokio_postgres::NoTls)
+            .await
+            .unwrap();
+        let mut connection = Box::pin(connection);
+        let mut run = async |sql: &str| {
+            // The connection has read all up to the answer's end when the query is done.
+            tokio::select! {
+                done = client.simple_query(sql) => drop(done),
+                _ = connection.as_mut() => panic!("the connection ended"),
+            }
+            connection.parameter("application_name").map(str::to_owned)
+        };
+        assert_eq!(run("select 1").await.as_deref(), Some("first"));
+        assert_eq!(
+            run("select 1 / 0").await.as_deref(),
+            Some("first"),
+            "a failure keeps it"
+        );
+        let set = "select set_config('application_name', 'second', false)";
+        assert_eq!(run(set).await.as_deref(), Some("second"));
+        assert_eq!(
+            run("begin; set application_name = 'third'").await.as_deref(),
+            Some("third")
+        );
+        assert_eq!(run("rollback").await.as_deref(), Some("second"));
+        assert_eq!(run("discard all").await.as_deref(), Some(""));
+    });
+}

@@ -1,7 +1,9 @@
 //! A server and its workers: processes and threads on loopback.
 
+mod addresses;
 mod answers;
 mod cluster;
 mod ends;
 mod failures;
+mod operators;
 mod trust;

@@ -5,12 +5,15 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio_postgres::{Client, Config, NoTls};
 use windlass_datafusion::pools::Pools;
 use windlass_server::{Access, Drained, Server, ServerConfig, Source, Tables, Watch};
+
+use super::program::PATIENCE;
 
 /// Its drop drains the server.
 pub(crate) struct Served {
@@ -56,10 +59,10 @@ impl Served {
             mixed
                 .block_on(async move {
                     let mut config = ServerConfig::new("127.0.0.1:0".parse().unwrap(), access, tables, 2);
-                    config.drain = std::time::Duration::from_secs(60);
+                    config.drain = Duration::from_secs(60);
                     change(&mut config);
                     let server = Server::start(config, pools).await.unwrap();
-                    let addresses = (server.address().unwrap(), server.ui_address().unwrap());
+                    let addresses = (server.addresses()[0], server.ui_addresses().first().copied());
                     ready.send((addresses, server.watch())).unwrap();
                     server
                         .serve(async {
@@ -113,16 +116,24 @@ impl Served {
 
     pub(crate) fn end(mut self) -> Drained {
         self.ask_to_end();
-        self.thread.take().expect("ended once").join().unwrap()
+        let thread = self.thread.take().expect("ended once");
+        // Longer than the drain of most tests.
+        let until = Instant::now() + 2 * PATIENCE;
+        while !thread.is_finished() {
+            assert!(Instant::now() < until, "the server does not end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        thread.join().unwrap()
     }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
         self.ask_to_end();
+        // A server whose test has failed may have a reason not to end.
         if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
             && !std::thread::panicking()
+            && thread.join().is_err()
         {
             panic!("the server panicked");
         }
@@ -130,6 +141,12 @@ impl Drop for Served {
 }
 
 pub(crate) const CITIES: &str = "city,country,people\nBern,CH,134591\nOslo,NO,697549\nZug,CH,30542\n";
+
+/// Waits for `what`, and fails where a fault would have it wait for ever.
+pub(crate) async fn within<T>(what: &str, waited_for: impl Future<Output = T>) -> T {
+    let waited = tokio::time::timeout(PATIENCE, waited_for).await;
+    waited.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+}
 
 pub(crate) fn block_on<F: Future>(test: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

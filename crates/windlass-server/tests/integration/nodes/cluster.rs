@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -122,7 +122,7 @@ impl Worker {
                     config.patience = patient();
                     change(&mut config);
                     let worker = WorkerServer::start(config, pools).await.unwrap();
-                    ready.send((worker.address().unwrap(), worker.watch())).unwrap();
+                    ready.send((worker.addresses()[0], worker.watch())).unwrap();
                     worker
                         .serve(async {
                             // A dropped sender stops the worker as well.
@@ -211,6 +211,8 @@ pub(crate) struct Process {
     child: Child,
     /// What follows `listens on` in its words.
     pub(crate) listens_on: String,
+    /// Where its health and metrics are, if anywhere.
+    pub(crate) operators: Option<SocketAddr>,
 }
 
 impl Process {
@@ -227,9 +229,13 @@ impl Process {
             .spawn()
             .unwrap();
         let mut words = BufReader::new(child.stderr.take().unwrap());
+        let mut operators = None;
         let listens_on = loop {
             let mut line = String::new();
             assert!(words.read_line(&mut line).unwrap() > 0, "the process ended");
+            if let Some((_, rest)) = line.split_once(" has health and metrics on http://") {
+                operators = Some(rest.trim_end().trim_end_matches('/').parse().unwrap());
+            }
             if let Some((_, rest)) = line.split_once(" listens on ") {
                 break rest
                     .split_whitespace()
@@ -241,7 +247,11 @@ impl Process {
         };
         // Its pipe must not fill.
         std::thread::spawn(move || std::io::copy(&mut words, &mut std::io::sink()));
-        Self { child, listens_on }
+        Self {
+            child,
+            listens_on,
+            operators,
+        }
     }
 
     pub(crate) fn url(&self) -> Url {

@@ -12,10 +12,10 @@ use crate::access::private;
 use crate::served::{block_on, error_of};
 
 /// A certificate for `localhost`, its key, and secrets.
-struct Trust(TempDir);
+pub(super) struct Trust(TempDir);
 
 impl Trust {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let trust = Self(tempfile::tempdir().unwrap());
         let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         fs::write(trust.path("cert"), certified.cert.pem()).unwrap();
@@ -25,7 +25,7 @@ impl Trust {
         trust
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 

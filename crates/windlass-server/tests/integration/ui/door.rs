@@ -10,7 +10,7 @@ use windlass_server::{Access, UiConfig};
 
 use super::tab::{Tab, page_anywhere, served, with_page};
 use crate::access::Secrets;
-use crate::served::{Served, block_on};
+use crate::served::{Served, block_on, within};
 
 #[test]
 fn the_page_and_its_parts_are_served_with_headers_that_keep_others_out() {
@@ -249,9 +249,12 @@ fn connections_of_browsers_are_bounded() {
         }
         assert!(!answers(&tab).await, "one more is closed without an answer");
         drop(held);
-        while !answers(&tab).await {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        within("a place for one more connection", async {
+            while !answers(&tab).await {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
     });
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::tab::{Tab, page_anywhere, served, with_page};
 use crate::access::Secrets;
 use crate::cancelling::{Endless, until_running};
-use crate::served::{ENDLESS, Served, block_on, error_of};
+use crate::served::{ENDLESS, Served, block_on, error_of, within};
 
 #[test]
 fn the_page_sees_what_runs_and_the_texts_of_its_own_user_alone() {
@@ -55,23 +55,26 @@ fn the_page_sees_what_each_worker_ran_while_it_looks() {
         let tab = Tab::logged_in(&server, "alice").await;
         let endless = Endless::begin(&server, server.connect().await).await;
         let number = tab.live().await["statements"][0]["number"].as_u64().unwrap();
-        loop {
-            let lanes = tab.live().await["lanes"].clone();
-            assert_eq!(lanes["workers"], 2);
-            let turns = lanes["turns"].as_array().unwrap().clone();
-            let now_us = lanes["now_us"].as_u64().unwrap();
-            for turn in &turns {
-                let [lane, statement, from, length] = [0, 1, 2, 3].map(|at| turn[at].as_u64().unwrap());
-                assert!(
-                    lane <= 2 && statement == number && from + length <= now_us,
-                    "{turn}"
-                );
+        within("a turn is seen", async {
+            loop {
+                let lanes = tab.live().await["lanes"].clone();
+                assert_eq!(lanes["workers"], 2);
+                let turns = lanes["turns"].as_array().unwrap().clone();
+                let now_us = lanes["now_us"].as_u64().unwrap();
+                for turn in &turns {
+                    let [lane, statement, from, length] = [0, 1, 2, 3].map(|at| turn[at].as_u64().unwrap());
+                    assert!(
+                        lane <= 2 && statement == number && from + length <= now_us,
+                        "{turn}"
+                    );
+                }
+                if !turns.is_empty() {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            if !turns.is_empty() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        })
+        .await;
         endless.cancel().await;
     });
 }
@@ -88,16 +91,19 @@ fn the_page_cancels_statements_of_connections_that_run_or_wait() {
         let first = tokio::spawn(async move { one.simple_query(ENDLESS).await.map(|_| ()) });
         until_running(&server, 1).await;
         let second = tokio::spawn(async move { other.simple_query(ENDLESS).await.map(|_| ()) });
-        while server.watch.load().waiting != 1 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        within("the second statement waits", async {
+            while server.watch.load().waiting != 1 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
         let statements = tab.live().await["statements"].clone();
         assert_eq!(statements[1]["is_running"], json!(false));
         for (number, running) in [(1, second), (0, first)] {
             let number = json!({ "number": statements[number]["number"] });
             assert_eq!(tab.post("/api/cancel", &number).await.status, 204);
-            let error = running.await.unwrap().unwrap_err();
-            assert_eq!(error_of(&error).0, "57014");
+            let ended = within("the end of a cancelled statement", running).await;
+            assert_eq!(error_of(&ended.unwrap().unwrap_err()).0, "57014");
         }
         until_running(&server, 0).await;
     });
@@ -125,7 +131,8 @@ fn another_users_statement_is_not_cancelled_where_there_are_passwords() {
             assert_eq!(alice.live().await["statements"][0]["may_cancel"], json!(true));
             assert_eq!(alice.post("/api/cancel", &number).await.status, 204);
         };
-        let (answer, ()) = tokio::join!(alice.query(ENDLESS), cancel);
+        let both = async { tokio::join!(alice.query(ENDLESS), cancel) };
+        let (answer, ()) = within("the end of a cancelled statement", both).await;
         assert_eq!(answer.error_code(), "57014");
     });
 }

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use super::tab::{Tab, page_anywhere, with_page};
 use crate::cancelling::until_running;
-use crate::served::{ENDLESS, Served, block_on};
+use crate::served::{ENDLESS, Served, block_on, within};
 
 #[test]
 fn rows_come_as_text_with_their_columns() {
@@ -123,7 +123,8 @@ fn a_statement_of_the_page_is_one_like_any_other_and_is_cancelled_by_number() {
             assert_eq!(tab.post("/api/cancel", &number).await.status, 204);
             number
         };
-        let (answer, number) = tokio::join!(tab.query(ENDLESS), cancel);
+        let both = async { tokio::join!(tab.query(ENDLESS), cancel) };
+        let (answer, number) = within("the end of a cancelled statement", both).await;
         assert_eq!((answer.status, answer.error_code().as_str()), (422, "57014"));
         assert_eq!(tab.post("/api/cancel", &number).await.status, 404);
     });
@@ -141,9 +142,12 @@ fn a_page_that_goes_away_ends_its_statement() {
         until_running(&server, 1).await;
         drop(stream);
         until_running(&server, 0).await;
-        while server.watch.load().connections > 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        within("the end of the page's connection", async {
+            while server.watch.load().connections > 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
     });
 }
 
@@ -169,9 +173,10 @@ fn a_statement_of_the_page_has_the_drains_time() {
             until_running(&server, 1).await;
             server.ask_to_end();
             let mut nothing = Vec::new();
-            idle.read_to_end(&mut nothing).await.unwrap();
+            let closed = within("the end of an idle connection", idle.read_to_end(&mut nothing));
+            closed.await.unwrap();
             assert!(nothing.is_empty(), "an idle connection is closed");
-            running.await.unwrap()
+            within("the statement's answer", running).await.unwrap()
         });
         assert_eq!(answer.status, status, "{}", answer.body);
         assert_eq!(server.end().ended, usize::from(status == 422));
@@ -189,15 +194,18 @@ fn a_page_that_asks_again_and_again_does_not_hold_up_the_servers_end() {
         let mut stream = TcpStream::connect(tab.address).await.unwrap();
         let request = format!("GET /icon.svg HTTP/1.1\r\n{}\r\n", tab.headers());
         let mut answers = 0;
-        loop {
-            let asked = stream.write_all(request.as_bytes()).await;
-            let mut answer = [0; 16 * 1024];
-            match stream.read(&mut answer).await {
-                Ok(1..) if asked.is_ok() => answers += 1,
-                _ => break,
+        within("the end of a connection that asks on", async {
+            loop {
+                let asked = stream.write_all(request.as_bytes()).await;
+                let mut answer = [0; 16 * 1024];
+                match stream.read(&mut answer).await {
+                    Ok(1..) if asked.is_ok() => answers += 1,
+                    _ => break,
+                }
+                server.ask_to_end();
             }
-            server.ask_to_end();
-        }
+        })
+        .await;
         assert!(answers > 0);
     });
     assert_eq!(server.end().ended, 0);

@@ -5,3 +5,5 @@ mod cluster;
 mod ends;
 mod failures;
 mod trust;
+
+pub(crate) use cluster::{Worker, patient, server_of};

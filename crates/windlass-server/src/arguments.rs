@@ -1,13 +1,16 @@
 //! What the program is told on its command line.
 
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Parser, Subcommand};
 use url::Url;
 use windlass_datafusion::amount;
-use windlass_server::NamedTable;
+use windlass_server::{NamedTable, TablesError};
 
 /// One process for everybody's queries: PostgreSQL's protocol over DataFusion on windlass.
 ///
@@ -102,9 +105,13 @@ pub(crate) struct MachineArguments {
     /// A folder whose Parquet and CSV files, and folders of such files, are tables.
     #[arg(long, value_name = "DIR")]
     pub(crate) tables: Vec<PathBuf>,
-    /// A file or folder as a table.
-    #[arg(long, value_name = "NAME=PATH")]
+    /// A file or folder as a table, or the https:// or http:// URL of a Parquet or CSV file.
+    #[arg(long, value_name = "NAME=PATH|URL", value_parser = TableParser)]
     pub(crate) table: Vec<NamedTable>,
+    /// Certificates by which https servers of tables are checked, as PEM; by default those that this
+    /// machine trusts.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) table_ca: Option<PathBuf>,
     /// Its certificate and those above it, as PEM.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -144,6 +151,29 @@ pub(crate) struct MachineArguments {
     /// Writes log lines as JSON.
     #[arg(long)]
     pub(crate) log_json: bool,
+}
+
+/// Its errors show no secret of a URL; those of other parsers show all that was given.
+#[derive(Clone, Debug)]
+struct TableParser;
+
+impl TypedValueParser for TableParser {
+    type Value = NamedTable;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<NamedTable, clap::Error> {
+        let wrong = |reason: String| {
+            let what = format!("--table {reason}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, what).with_cmd(command)
+        };
+        let text = value.to_str().ok_or_else(|| wrong("is no UTF-8".to_owned()))?;
+        text.parse()
+            .map_err(|error: TablesError| wrong(error.to_string()))
+    }
 }
 
 fn worker(text: &str) -> Result<Url, String> {
@@ -203,6 +233,23 @@ mod tests {
         assert!(size("lots").unwrap_err().contains("such as 512MiB"));
         assert_eq!(time("0s"), Ok(Duration::ZERO));
         assert!(time("30").unwrap_err().contains("such as 250ms"));
+    }
+
+    #[test]
+    fn an_error_about_a_tables_url_shows_no_password() {
+        for table in ["t=https://alice:secret@host/t.csv", "T https://alice:secret@host"] {
+            let error = Arguments::try_parse_from(["windlass-server", "--table", table]).unwrap_err();
+            for text in [
+                error.to_string(),
+                format!("{error:?}"),
+                error.render().ansi().to_string(),
+            ] {
+                assert!(!text.contains("secret") && text.contains("--table"), "{text}");
+            }
+        }
+        let given = ["windlass-server", "--table", "t=https://host/t.csv?key=secret"];
+        let arguments = Arguments::try_parse_from(given).unwrap();
+        assert!(!format!("{arguments:?}").contains("secret"));
     }
 
     #[test]

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Each statement is a job on the pools' workers, so a short one does not wait for heavy ones. A
-//! connection holds no worker. Nothing is written, and nothing outside of the tables' folders is
-//! read. [`Server`] is the whole; the program `windlass-server` only reads arguments for it.
+//! connection holds no worker. Nothing is written, and nothing is read but the tables' folders and
+//! URLs. [`Server`] is the whole; the program `windlass-server` only reads arguments for it.
 #![forbid(unsafe_code)]
 
 pub mod access;
@@ -56,7 +56,7 @@ pub use operator::{Observed, Operators};
 pub use runtime::Spill;
 pub use server::{Drained, Load, Server, ServerConfig, Watch};
 pub use spill::SpillFolder;
-pub use tables::{NamedTable, Source, TableSummary, Tables, TablesError};
+pub use tables::{NamedTable, Source, TableSummary, Tables, TablesError, UrlOptions};
 pub use ui::UiConfig;
 
 pub use windlass_datafusion::pools;

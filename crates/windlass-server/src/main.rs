@@ -18,7 +18,7 @@ use windlass_server::nodes::{
 use windlass_server::pools::Pools;
 use windlass_server::{
     Access, MemoryLimits, Observed, Operators, Server, ServerConfig, Source, Spill, SpillFolder,
-    StatementLimits, TableSummary, Tables, UiConfig, machine_memory,
+    StatementLimits, TableSummary, Tables, UiConfig, UrlOptions, machine_memory,
 };
 
 use arguments::{Arguments, Command, MachineArguments, ServeArguments, WorkerArguments};
@@ -50,7 +50,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     let machine = &arguments.machine;
     start_log(machine.log_json);
     if machine.tables.is_empty() && machine.table.is_empty() && arguments.tpch.is_none() {
-        bail!("there is nothing to serve: --tables DIR, --table NAME=PATH or --tpch SCALE");
+        bail!("there is nothing to serve: --tables DIR, --table NAME=PATH|URL or --tpch SCALE");
     }
     let addresses = resolve("--listen", &arguments.listen)?;
     let access = Access::decide(
@@ -69,7 +69,8 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     let pools = pools(machine)?;
     open_files::allow(arguments.connections.get());
     let threads = machine.threads.unwrap_or_else(cores);
-    let tables = Tables::new(&sources(machine, arguments.tpch, threads))?;
+    let sources = sources(machine, arguments.tpch, threads);
+    let tables = Tables::with_urls(&sources, &url_options(machine))?;
     let spill = spill(machine)?;
     let mut config = config(
         arguments,
@@ -81,7 +82,7 @@ fn serve(arguments: &ServeArguments) -> anyhow::Result<()> {
     )?;
     config.ui = ui;
     let operator = operator_addresses(machine)?;
-    let served = tell_tables(&config.tables);
+    let served = tell_tables(&config.tables, &pools)?;
     if arguments.tpch.is_some() && config.workers.is_some() {
         let what = "the tables of --tpch are in this process's memory: statements that read them run here, not on workers";
         tracing::warn!("{what}");
@@ -107,15 +108,15 @@ fn work(arguments: &WorkerArguments) -> anyhow::Result<()> {
     let machine = &arguments.machine;
     start_log(machine.log_json);
     if machine.tables.is_empty() && machine.table.is_empty() {
-        bail!("there is nothing to read: --tables DIR or --table NAME=PATH, as the server has them");
+        bail!("there is nothing to read: --tables DIR or --table NAME=PATH|URL, as the server has them");
     }
     let addresses = resolve("--listen", &arguments.listen)?;
     let access = NodeAccess::of_worker(&addresses, &node_options(machine, true))?;
     let operator = operator_addresses(machine)?;
     let pools = pools(machine)?;
     let threads = machine.threads.unwrap_or_else(cores);
-    let tables = Tables::new(&sources(machine, None, threads))?;
-    let served = tell_tables(&tables);
+    let tables = Tables::with_urls(&sources(machine, None, threads), &url_options(machine))?;
+    let served = tell_tables(&tables, &pools)?;
     let spill = spill(machine)?;
     let mut config = WorkerConfig::new(addresses[0], access, tables);
     config.listen = addresses;
@@ -205,15 +206,20 @@ fn memory_limits(machine: &MachineArguments) -> MemoryLimits {
     }
 }
 
-/// The tables, after a word about those that cannot be read.
-fn tell_tables(tables: &Tables) -> Vec<TableSummary> {
-    let served = tables.summary();
+/// The tables, after a word about those that cannot be read, and those that others can.
+fn tell_tables(tables: &Tables, pools: &Pools) -> anyhow::Result<Vec<TableSummary>> {
+    let mut served = tables.summary();
+    served.extend(pools.mixed().block_on(tables.url_summary())?);
+    for (table, url) in tables.open_urls() {
+        let what = "its rows come by http from another machine: who is between can read and change them";
+        tracing::warn!(table, %url, "{what}");
+    }
     for table in &served {
         if let Err(error) = &table.contents {
             tracing::warn!(table = table.name, %error, "a table cannot be read");
         }
     }
-    served
+    Ok(served)
 }
 
 /// How the other machines are trusted. The certificate of a server is for its clients.
@@ -295,6 +301,13 @@ fn sources(machine: &MachineArguments, tpch: Option<f64>, partitions: NonZeroUsi
     let named = machine.table.iter().cloned().map(Source::Named);
     let tpch = tpch.map(|scale| Source::Tpch { scale, partitions });
     folders.chain(named).chain(tpch).collect()
+}
+
+fn url_options(machine: &MachineArguments) -> UrlOptions {
+    UrlOptions {
+        ca: machine.table_ca.clone(),
+        ..UrlOptions::default()
+    }
 }
 
 fn config(

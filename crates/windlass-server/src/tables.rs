@@ -1,14 +1,14 @@
 //! Folders of files as tables, and the tables of TPC-H.
 //!
 //! ```text
-//!   --tables DIR        --table NAME=PATH        --tpch SCALE
-//!        │                      │                      │
-//!        └──── roots ───────────┘                      │
-//!      listing: names → files, at each look-up         │
-//!      snapshot: columns, kept while files are as they were
-//!              └──────── schema `public` ──────────────┘
+//!   --tables DIR    --table NAME=PATH        --tpch SCALE     --table NAME=URL
+//!        │                  │                      │                 │
+//!        └──── roots ───────┘                      │         remote: one request
+//!      listing: names → files, at each look-up     │             at each look-up
+//!      snapshot: columns, kept while files are as they were          │
+//!              └──────── schema `public` ──────────┴─────────────────┘
 //!                              │ plans
-//!      store `file://`: reads below the roots, writes nothing
+//!      stores `file://`, `url://`: read below the roots and from the URLs, write nothing
 //! ```
 //!
 //! A Parquet or CSV file in a folder is a table, and so is a folder in it with such files at any
@@ -20,7 +20,7 @@
 //! [`Tables::register`] also replaces DataFusion's store by one that opens nothing outside of what
 //! was named, and follows no symbolic link below a root.
 //!
-//! It writes nothing, reads no compressed CSV, URLs or table formats (Delta, Iceberg), and does not
+//! It writes nothing, reads no compressed CSV or table formats (Delta, Iceberg), and does not
 //! wait for writers: rename complete files into place, or first write to a name that begins with
 //! `.`.
 
@@ -28,9 +28,11 @@ mod columns;
 mod current;
 mod error;
 mod files_table;
+mod listed_snapshot;
 mod listing;
 mod partitions;
 mod public;
+mod remote;
 mod root;
 mod shape;
 mod snapshot;
@@ -52,9 +54,14 @@ use object_store::ObjectStore;
 
 use current::CurrentTables;
 pub use error::TablesError;
+pub use http_store::Patience;
 use listing::{Place, table_name};
 use public::PublicSchema;
+pub(crate) use remote::store_url;
+use remote::{RemoteFile, RemoteStore, RemoteTable};
+pub use remote::{TableUrl, UrlOptions, redacted};
 use root::Root;
+use snapshot::Snapshot;
 use store::TablesStore;
 
 /// The tables' catalog.
@@ -79,11 +86,20 @@ pub enum Source {
     },
 }
 
-/// A table with a name of its own, parsed from `NAME=PATH`. The path may be a `file` URL.
+/// A table with a name of its own, parsed from `NAME=PATH` or `NAME=URL`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedTable {
     name: String,
-    path: PathBuf,
+    place: TablePlace,
+}
+
+/// Where a table with a name of its own is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TablePlace {
+    /// A file or folder of this machine. It may be given as a `file` URL.
+    Path(PathBuf),
+    /// A file of an HTTP server.
+    Url(TableUrl),
 }
 
 impl NamedTable {
@@ -92,9 +108,9 @@ impl NamedTable {
         &self.name
     }
 
-    /// Returns the file or folder.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Returns where the table is.
+    pub fn place(&self) -> &TablePlace {
+        &self.place
     }
 }
 
@@ -102,25 +118,31 @@ impl FromStr for NamedTable {
     type Err = TablesError;
 
     fn from_str(given: &str) -> Result<Self, TablesError> {
-        let wrong = |reason: &str| TablesError::argument(given, reason);
-        let (name, path) = given
+        let wrong = |reason: &str| TablesError::argument(redacted(given), reason);
+        let (name, place) = given
             .split_once('=')
-            .ok_or_else(|| wrong("a table is given as NAME=PATH"))?;
+            .ok_or_else(|| wrong("a table is given as NAME=PATH or NAME=URL"))?;
         if name.is_empty() || table_name(name) != name {
             return Err(wrong("a table's name is of the characters a to z, 0 to 9 and _"));
         }
-        let path = match path.split_once("://") {
+        let path = match place.split_once("://") {
             Some(("file", path)) if path.starts_with('/') && !path.contains('%') => path,
             Some(("file", _)) => return Err(wrong("a file's URL is file:/// and a path without %")),
-            Some(_) => return Err(wrong("tables are files of this machine; no other URLs are read")),
-            None => path,
+            Some(_) if remote::has_scheme(place) => {
+                let url = TableUrl::parse(place).map_err(|reason| wrong(&reason))?;
+                return Ok(Self {
+                    name: name.to_owned(),
+                    place: TablePlace::Url(url),
+                });
+            }
+            _ => place,
         };
         if path.is_empty() {
-            return Err(wrong("a table is given as NAME=PATH"));
+            return Err(wrong("a table is given as NAME=PATH or NAME=URL"));
         }
         Ok(Self {
             name: name.to_owned(),
-            path: PathBuf::from(path),
+            place: TablePlace::Path(PathBuf::from(path)),
         })
     }
 }
@@ -130,6 +152,7 @@ impl FromStr for NamedTable {
 pub struct Tables {
     tables: Arc<CurrentTables>,
     schema: Arc<dyn SchemaProvider>,
+    remote: Arc<RemoteStore>,
 }
 
 /// A table, as the server's log shows it at the start.
@@ -155,15 +178,25 @@ pub struct TableContents {
 }
 
 impl Tables {
-    /// Looks at all sources, and generates TPC-H. Blocks; TPC-H at scale 10 takes a minute.
+    /// Looks at all sources but URLs, and generates TPC-H. Blocks; TPC-H at scale 10 takes a minute.
     ///
     /// # Errors
     ///
     /// If a source is missing or cannot be listed, if two tables have one name, or if TPC-H cannot
     /// be generated. An unreadable table fails only the statements that name it.
     pub fn new(sources: &[Source]) -> Result<Self, TablesError> {
+        Self::with_urls(sources, &UrlOptions::default())
+    }
+
+    /// As [`new`](Self::new), with options for tables by URL.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and if the certificates cannot be used, by which servers are checked.
+    pub fn with_urls(sources: &[Source], options: &UrlOptions) -> Result<Self, TablesError> {
         let mut roots = Vec::new();
         let mut places = Vec::new();
+        let mut urls = Vec::new();
         let mut tpch = None;
         for source in sources {
             match source {
@@ -178,11 +211,14 @@ impl Tables {
                     roots.push(Arc::clone(&root));
                     places.push(Place::Folder(root));
                 }
-                Source::Named(named) => {
-                    let root = root(&named.path)?;
-                    roots.push(Arc::clone(&root));
-                    places.push(Place::Table(named.name.clone(), root));
-                }
+                Source::Named(named) => match &named.place {
+                    TablePlace::Path(path) => {
+                        let root = root(path)?;
+                        roots.push(Arc::clone(&root));
+                        places.push(Place::Table(named.name.clone(), root));
+                    }
+                    TablePlace::Url(url) => urls.push((named.name.as_str(), url)),
+                },
                 Source::Tpch { scale, partitions } => {
                     if tpch.replace((*scale, *partitions)).is_some() {
                         return Err(TablesError::argument(
@@ -201,32 +237,39 @@ impl Tables {
             if let Err(error @ TablesError::SameName { .. }) = listing {
                 return Err(error.clone());
             }
-            if tpch.is_some() && tpch::is_table(name) {
-                let first = match listing {
-                    Ok(listing) => listing.path.display().to_string(),
-                    Err(error) => error.to_string(),
-                };
-                return Err(TablesError::SameName {
-                    table: name.clone(),
-                    first,
-                    second: "TPC-H".to_owned(),
-                });
-            }
+            let url = urls.iter().find(|(table, _)| table == name);
+            let second = match url {
+                Some((_, url)) => url.to_string(),
+                None if tpch.is_some() && tpch::is_table(name) => "TPC-H".to_owned(),
+                None => continue,
+            };
+            let first = match listing {
+                Ok(listing) => listing.path.display().to_string(),
+                Err(error) => error.to_string(),
+            };
+            return Err(TablesError::SameName {
+                table: name.clone(),
+                first,
+                second,
+            });
         }
+        let (remote_tables, remote) = remote_tables(&urls, tpch.is_some(), options)?;
         let generated = match tpch {
             Some((scale, partitions)) => tpch::generate(scale, partitions)?,
             None => HashMap::new(),
         };
         let store = Arc::new(TablesStore::new(roots));
-        let tables = Arc::new(CurrentTables::new(places, store, generated));
+        let tables = Arc::new(CurrentTables::new(places, store, generated, remote_tables));
         Ok(Self {
             schema: Arc::new(PublicSchema::new(Arc::clone(&tables))),
             tables,
+            remote: Arc::new(remote),
         })
     }
 
     /// Gives a session these tables, and nothing else to read: as the schema `public` of a new
-    /// catalog `windlass`. The session then reads `file://` by [`Self::store`].
+    /// catalog `windlass`. The session then reads `file://` by [`Self::store`], and URLs by a store
+    /// of their own.
     ///
     /// # Errors
     ///
@@ -239,6 +282,8 @@ impl Tables {
         let url = ObjectStoreUrl::local_filesystem();
         let runtime = session.runtime_env();
         runtime.register_object_store(url.as_ref(), self.store());
+        let remote = Arc::clone(&self.remote) as Arc<dyn ObjectStore>;
+        runtime.register_object_store(store_url()?.as_ref(), remote);
         Ok(())
     }
 
@@ -247,20 +292,11 @@ impl Tables {
         Arc::clone(self.tables.store()) as Arc<dyn ObjectStore>
     }
 
-    /// Returns all tables, by name. Blocks: it reads columns that no statement has asked for yet.
+    /// Returns all tables but those by URL, by name. Blocks: it reads columns that no statement has
+    /// asked for yet.
     pub fn summary(&self) -> Vec<TableSummary> {
-        let files = self
-            .tables
-            .all()
-            .into_iter()
-            .map(|(name, snapshot)| TableSummary {
-                name,
-                contents: snapshot.map(|snapshot| TableContents {
-                    columns: snapshot.table_schema().fields().len(),
-                    files: snapshot.files.len(),
-                    bytes: snapshot.files.iter().map(|file| file.meta.size).sum(),
-                }),
-            });
+        let files = self.tables.all().into_iter();
+        let files = files.map(|(name, snapshot)| TableSummary::new(name, snapshot));
         let generated = self.tables.generated().map(|(name, columns)| TableSummary {
             name: name.to_owned(),
             contents: Ok(TableContents {
@@ -275,10 +311,73 @@ impl Tables {
     }
 }
 
+impl Tables {
+    /// Looks at the tables by URL, at all at the same time, and returns them by name. It runs inside
+    /// of a tokio runtime.
+    pub async fn url_summary(&self) -> Vec<TableSummary> {
+        let looks = self.tables.remote.iter().map(|(name, table)| async move {
+            let snapshot = table.look().await;
+            TableSummary::new(name.clone(), snapshot)
+        });
+        let mut tables = futures_util::future::join_all(looks).await;
+        tables.sort_by(|a, b| a.name.cmp(&b.name));
+        tables
+    }
+
+    /// The URLs of tables whose rows come unprotected, with the tables' names.
+    pub fn open_urls(&self) -> Vec<(&str, &TableUrl)> {
+        let tables = self.tables.remote.iter();
+        let urls = tables.map(|(name, table)| (name.as_str(), table.url()));
+        urls.filter(|(_, url)| url.is_open()).collect()
+    }
+}
+
+impl TableSummary {
+    fn new(name: String, snapshot: Result<Arc<Snapshot>, TablesError>) -> Self {
+        let contents = snapshot.map(|snapshot| TableContents {
+            columns: snapshot.table_schema().fields().len(),
+            files: snapshot.files.len(),
+            bytes: snapshot.files.iter().map(|file| file.meta.size).sum(),
+        });
+        Self { name, contents }
+    }
+}
+
 impl fmt::Debug for Tables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tables").field("tables", &self.tables).finish()
     }
+}
+
+fn remote_tables(
+    urls: &[(&str, &TableUrl)],
+    has_tpch: bool,
+    options: &UrlOptions,
+) -> Result<(HashMap<String, RemoteTable>, RemoteStore), TablesError> {
+    let (mut tables, mut store) = (HashMap::new(), RemoteStore::default());
+    if urls.is_empty() {
+        return Ok((tables, store));
+    }
+    let with_tls = urls.iter().any(|(_, url)| url.url().scheme() == "https");
+    let client = remote::client(options, with_tls).map_err(|error| TablesError::Certificates {
+        reason: format!("{error:#}"),
+    })?;
+    for (name, url) in urls {
+        let file = Arc::new(RemoteFile::new((*url).clone(), client.clone()));
+        store.add(name, &file);
+        let table = RemoteTable::new((*name).to_owned(), file);
+        let first = match tables.insert((*name).to_owned(), table) {
+            Some(first) => first.url().to_string(),
+            None if has_tpch && tpch::is_table(name) => "TPC-H".to_owned(),
+            None => continue,
+        };
+        return Err(TablesError::SameName {
+            table: (*name).to_owned(),
+            first,
+            second: url.to_string(),
+        });
+    }
+    Ok((tables, store))
 }
 
 fn root(path: &Path) -> Result<Arc<Root>, TablesError> {

@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("executor-core", &[]),
     // In loom's place of the same name, for the models.
     ("generator", &[]),
+    ("http-store", &[]),
     ("injector", &[]),
     ("object-server", &[]),
     ("paced-load", &[]),
@@ -24,8 +25,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("columnar", &["pipeline-exec"]),
     ("pools", &["pipeline-exec"]),
     ("windlass-datafusion", &["pools"]),
-    ("windlass-server", &["windlass-datafusion", "tpch-tables"]),
-    ("query", &["columnar", "pools"]),
+    (
+        "windlass-server",
+        &["windlass-datafusion", "http-store", "tpch-tables"],
+    ),
+    ("query", &["columnar", "pools", "http-store"]),
     ("scan", &["executor-threaded"]),
     ("windlass", &["query", "scan"]),
     ("benches", &["windlass", "sim", "object-server"]),

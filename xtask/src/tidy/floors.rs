@@ -19,6 +19,7 @@ const PRODUCT: &[&str] = &[
     "columnar",
     "executor-core",
     "executor-threaded",
+    "http-store",
     "injector",
     "pipeline-exec",
     "pools",

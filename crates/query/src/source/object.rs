@@ -9,10 +9,6 @@
 //! Near ranges of a morsel become one request, and its requests run at once. An open object that
 //! changes is an error if the store tags versions.
 
-mod http_client;
-mod http_store;
-mod patience;
-
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
@@ -26,8 +22,9 @@ use object_store::{Error as StoreError, GetOptions, ObjectStore, ObjectStoreExt,
 use pools::MixedPool;
 use url::Url;
 
-use self::http_store::HttpStore;
-pub use self::patience::Patience;
+pub use http_store::Patience;
+use http_store::{HttpClient, HttpStore};
+
 use super::byte_source::{AwaitedSource, ByteSource, Reading, SharedSource};
 use super::file_name::{extension, is_parquet_name};
 use super::format::open_source;
@@ -90,7 +87,7 @@ pub fn open_url(
         "http" => {
             let server = Url::parse(&parsed[..url::Position::BeforePath]);
             let server = server.map_err(|error| fail(format!("this is no server: {error}")))?;
-            Arc::new(HttpStore::new(server, patience))
+            Arc::new(HttpStore::new(server, HttpClient::new(patience)))
         }
         "https" => {
             return Err(fail(

@@ -26,6 +26,8 @@ use datafusion_distributed::{WorkerPlanRewriteEvent, WorkerPlanRewriteEventRespo
 use futures_util::StreamExt;
 use pipeline_exec::panic_text;
 
+use crate::tables::store_url;
+
 /// Checks a plan that came, and puts the node on it.
 pub(crate) fn receive(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRewriteEventResponse> {
     event.plan.apply(|plan| {
@@ -35,6 +37,7 @@ pub(crate) fn receive(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRew
         if let Some(scan) = plan.downcast_ref::<DataSourceExec>()
             && let Some(files) = scan.data_source().downcast_ref::<FileScanConfig>()
             && files.object_store_url != ObjectStoreUrl::local_filesystem()
+            && files.object_store_url != store_url()?
         {
             return exec_err!("a worker reads its own tables, not {}", files.object_store_url);
         }
@@ -153,6 +156,9 @@ mod tests {
             receive(WorkerPlanRewriteEvent { plan, session_config }).map(|_| ())
         };
         received("file://").unwrap();
+        received("url://tables").unwrap();
+        assert!(received("url://other").is_err());
+        assert!(received("https://host").is_err());
         let error = received("s3://bucket").unwrap_err().to_string();
         assert!(error.contains("not s3://bucket"), "{error}");
     }

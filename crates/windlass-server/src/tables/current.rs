@@ -1,4 +1,4 @@
-//! The tables as a look at their files found them, shared by all sessions.
+//! The tables as a look at their files or URLs found them, shared by all sessions.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,9 @@ use pipeline_exec::lock;
 use crate::blocking::blocking;
 
 use super::error::TablesError;
+use super::listed_snapshot::ListedSnapshot;
 use super::listing::{self, Listing, Place};
+use super::remote::RemoteTable;
 use super::snapshot::Snapshot;
 use super::store::TablesStore;
 
@@ -24,6 +26,11 @@ pub(crate) struct Current {
 }
 
 pub(crate) async fn current(tables: &Arc<CurrentTables>, name: &str) -> Result<Option<Current>> {
+    if let Some(remote) = tables.remote.get(name) {
+        let since = SystemTime::now();
+        let snapshot = remote.look().await?;
+        return Ok(Some(Current { since, snapshot }));
+    }
     let (tables, name) = (Arc::clone(tables), name.to_owned());
     let found = blocking(move || {
         let since = SystemTime::now();
@@ -40,6 +47,7 @@ pub(crate) struct CurrentTables {
     places: Vec<Place>,
     store: Arc<TablesStore>,
     pub(crate) generated: HashMap<String, Arc<MemTable>>,
+    pub(crate) remote: HashMap<String, RemoteTable>,
     known: Mutex<HashMap<String, Arc<Mutex<Known>>>>,
 }
 
@@ -48,7 +56,7 @@ pub(crate) struct CurrentTables {
 #[derive(Debug, Default)]
 struct Known {
     /// The last good one, also while the table cannot be read.
-    snapshot: Option<Arc<Snapshot>>,
+    snapshot: Option<ListedSnapshot>,
     /// Why this listing is no table.
     broken: Option<(Listing, TablesError)>,
 }
@@ -58,11 +66,13 @@ impl CurrentTables {
         places: Vec<Place>,
         store: Arc<TablesStore>,
         generated: HashMap<String, Arc<MemTable>>,
+        remote: HashMap<String, RemoteTable>,
     ) -> Self {
         Self {
             places,
             store,
             generated,
+            remote,
             known: Mutex::new(HashMap::new()),
         }
     }
@@ -77,7 +87,7 @@ impl CurrentTables {
         tables.map(|(name, table)| (name.as_str(), table.schema().fields().len()))
     }
 
-    /// Blocks.
+    /// Of local files. Blocks.
     pub(crate) fn find(&self, name: &str) -> std::result::Result<Option<Arc<Snapshot>>, TablesError> {
         match listing::find(&self.places, name)? {
             Some(listing) => self.snapshot(name, &listing),
@@ -85,7 +95,7 @@ impl CurrentTables {
         }
     }
 
-    /// Blocks.
+    /// Of local files. Blocks.
     pub(crate) fn all(&self) -> Vec<(String, std::result::Result<Arc<Snapshot>, TablesError>)> {
         let (listings, errors) = listing::all(&self.places);
         for error in errors {
@@ -93,10 +103,10 @@ impl CurrentTables {
         }
         lock(&self.known).retain(|name, _| listings.contains_key(name));
         let tables = listings.into_iter().filter_map(|(name, listing)| {
-            if self.generated.contains_key(&name) {
+            if self.generated.contains_key(&name) || self.remote.contains_key(&name) {
                 tracing::warn!(
                     table = name,
-                    "a file has the name of a generated table, and is not read"
+                    "a file has the name of a generated table or of a URL's, and is not read"
                 );
                 return None;
             }
@@ -107,7 +117,9 @@ impl CurrentTables {
     }
 
     pub(crate) fn is_known(&self, name: &str) -> bool {
-        self.generated.contains_key(name) || lock(&self.known).contains_key(name)
+        self.generated.contains_key(name)
+            || self.remote.get(name).is_some_and(RemoteTable::is_readable)
+            || lock(&self.known).contains_key(name)
     }
 
     fn snapshot(
@@ -117,8 +129,8 @@ impl CurrentTables {
     ) -> std::result::Result<Option<Arc<Snapshot>>, TablesError> {
         let known = Arc::clone(lock(&self.known).entry(name.to_owned()).or_default());
         let mut known = lock(&known);
-        if let Some(snapshot) = known.snapshot.as_ref().filter(|snapshot| snapshot.is_of(listing)) {
-            return Ok(Some(Arc::clone(snapshot)));
+        if let Some(listed) = known.snapshot.as_ref().filter(|listed| listed.is_of(listing)) {
+            return Ok(Some(Arc::clone(&listed.snapshot)));
         }
         if let Some((of, error)) = &known.broken
             && of.files == listing.files
@@ -126,10 +138,10 @@ impl CurrentTables {
         {
             return Err(error.clone());
         }
-        match Snapshot::new(listing, known.snapshot.as_deref(), &self.store) {
-            Ok(snapshot) => {
-                let snapshot = snapshot.map(Arc::new);
-                known.snapshot.clone_from(&snapshot);
+        match ListedSnapshot::new(listing, known.snapshot.as_ref(), &self.store) {
+            Ok(listed) => {
+                let snapshot = listed.as_ref().map(|listed| Arc::clone(&listed.snapshot));
+                known.snapshot = listed;
                 known.broken = None;
                 Ok(snapshot)
             }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use datafusion::error::DataFusionError;
 
+use crate::wire::SqlError;
+
 /// Why tables cannot be served.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -23,6 +25,16 @@ pub enum TablesError {
         /// The file or folder.
         path: PathBuf,
         /// What the operating system said.
+        reason: String,
+    },
+    /// A URL cannot be read, for now.
+    Url {
+        /// The request, what the server said, and what helps.
+        reason: String,
+    },
+    /// The certificates by which `https` servers are checked cannot be used.
+    Certificates {
+        /// What is wrong.
         reason: String,
     },
     /// The content of a file or folder is no table.
@@ -109,6 +121,8 @@ impl fmt::Display for TablesError {
         match self {
             Self::Argument { given, reason } => write!(f, "\"{given}\": {reason}"),
             Self::Unopened { path, reason } => write!(f, "{} cannot be opened: {reason}", path.display()),
+            Self::Url { reason } => f.write_str(reason),
+            Self::Certificates { reason } => write!(f, "tables by https: {reason}"),
             Self::Unreadable { path, reason } => {
                 write!(f, "{} cannot be read as a table: {reason}", path.display())
             }
@@ -160,6 +174,9 @@ impl Error for TablesError {}
 
 impl From<TablesError> for DataFusionError {
     fn from(error: TablesError) -> Self {
-        Self::External(Box::new(error))
+        match error {
+            TablesError::Url { reason } => Self::External(Box::new(SqlError::new("58030", reason))),
+            error => Self::External(Box::new(error)),
+        }
     }
 }

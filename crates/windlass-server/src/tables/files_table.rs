@@ -171,7 +171,7 @@ impl Scan<'_> {
             })
             .collect::<Result<Vec<_>>>()?;
         let source = self.format.file_source(self.snapshot.schema.clone());
-        let scan = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
+        let scan = FileScanConfigBuilder::new(self.snapshot.store.clone(), source)
             .with_file_groups(groups)
             .with_statistics(statistics)
             .with_projection_indices(projection.cloned())?
@@ -234,14 +234,14 @@ impl Scan<'_> {
         let store = self
             .session
             .runtime_env()
-            .object_store(ObjectStoreUrl::local_filesystem())?;
+            .object_store(self.snapshot.store.clone())?;
         let at_once = self.session.config_options().execution.meta_fetch_concurrency;
         let mut planned = stream::iter(files.into_iter().map(Arc::clone))
             .map(|file| {
                 let store = &store;
                 async move {
-                    let collected = file.collected.get_or_try_init(|| self.read(&file, store)).await?;
-                    Ok::<_, DataFusionError>(with(&file, collected))
+                    let collected = self.collected(&file, store).await?;
+                    Ok::<_, DataFusionError>(with(&file, &collected))
                 }
             })
             .buffered(at_once.get());
@@ -259,6 +259,21 @@ impl Scan<'_> {
         }
         let is_all = taken.len() == count;
         Ok((taken, is_all))
+    }
+
+    async fn collected(&self, file: &SnapshotFile, store: &Arc<dyn ObjectStore>) -> Result<Collected> {
+        if self.snapshot.store == ObjectStoreUrl::local_filesystem() {
+            let collected = file.collected.get_or_try_init(|| self.read(file, store));
+            return collected.await.cloned();
+        }
+        // One that waits for a server must not hold up others, whose waits would add up.
+        if let Some(collected) = file.collected.get() {
+            return Ok(collected.clone());
+        }
+        let collected = self.read(file, store).await?;
+        // Another may have been faster.
+        let _ = file.collected.set(collected.clone());
+        Ok(collected)
     }
 
     async fn read(&self, file: &SnapshotFile, store: &Arc<dyn ObjectStore>) -> Result<Collected> {

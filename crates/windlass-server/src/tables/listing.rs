@@ -61,7 +61,7 @@ impl Listing {
 }
 
 impl Format {
-    fn of(name: &Path) -> Option<Self> {
+    pub(crate) fn of(name: &Path) -> Option<Self> {
         let extension = name.extension()?;
         if extension.eq_ignore_ascii_case("parquet") {
             Some(Self::Parquet)

@@ -2,7 +2,8 @@
 //!
 //! A table's snapshot is kept while a listing finds the same files, by path, inode, length and time
 //! of the last write. Then no file is opened. Only changed files are read anew. Errors are kept
-//! likewise.
+//! likewise. A table by URL is looked at when a statement names it; lists of names show it if the
+//! last look was good, so that no list waits for a server.
 
 use std::sync::Arc;
 
@@ -35,7 +36,12 @@ impl SchemaProvider for PublicSchema {
     fn table_names(&self) -> Vec<String> {
         let tables = self.tables.all().into_iter();
         let files = tables.filter(|(_, table)| table.is_ok()).map(|(name, _)| name);
-        let mut names: Vec<_> = files.chain(self.tables.generated.keys().cloned()).collect();
+        let remote = self.tables.remote.iter();
+        let remote = remote
+            .filter(|(_, table)| table.is_readable())
+            .map(|(name, _)| name.clone());
+        let generated = self.tables.generated.keys().cloned();
+        let mut names: Vec<_> = files.chain(remote).chain(generated).collect();
         names.sort();
         names
     }
@@ -60,6 +66,8 @@ impl SchemaProvider for PublicSchema {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.tables.generated.contains_key(name) || !matches!(self.tables.find(name), Ok(None))
+        self.tables.generated.contains_key(name)
+            || self.tables.remote.contains_key(name)
+            || !matches!(self.tables.find(name), Ok(None))
     }
 }

@@ -8,3 +8,11 @@ pub(crate) struct Columns {
     /// CSV: a value in the first rows has a line break.
     pub(crate) line_breaks: bool,
 }
+
+/// What a part of a file says.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Columns(Columns),
+    /// Nothing yet: the part has to have this number of bytes.
+    Needs(u64),
+}

@@ -94,8 +94,17 @@ impl From<DataFusionError> for SqlError {
         {
             return ours.clone();
         }
-        Self::new(code(root, &text), text)
+        let code = match code(root, &text) {
+            // Readers of files put errors of stores into their own.
+            "XX000" if is_of_store(&error) => "58030",
+            code => code,
+        };
+        Self::new(code, text)
     }
+}
+
+fn is_of_store(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<object_store::Error>())
 }
 
 fn code(error: &DataFusionError, text: &str) -> &'static str {
@@ -128,6 +137,17 @@ fn code(error: &DataFusionError, text: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_of_a_store_is_found_in_those_of_readers() {
+        let gone = object_store::Error::NotImplemented {
+            operation: "read".to_owned(),
+            implementer: "a store".to_owned(),
+        };
+        let read = datafusion::parquet::errors::ParquetError::External(Box::new(gone));
+        let error = DataFusionError::ParquetError(Box::new(read)).context("in a scan");
+        assert_eq!(SqlError::from(error).code, "58030");
+    }
 
     #[test]
     fn errors_of_datafusion_have_the_codes_that_clients_know() {

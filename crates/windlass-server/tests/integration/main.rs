@@ -21,3 +21,4 @@ mod system;
 mod tables;
 mod tpch;
 mod ui;
+mod urls;

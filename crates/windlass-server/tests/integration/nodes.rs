@@ -7,3 +7,5 @@ mod ends;
 mod failures;
 mod operators;
 mod trust;
+
+pub(crate) use cluster::{Worker, patient, server_of};

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use datafusion::arrow::csv::reader::Format;
 use datafusion::arrow::datatypes::{Field, Schema};
 
-use crate::tables::shape::Columns;
+use crate::tables::shape::{Columns, Part};
 
 /// Types are inferred from these rows below the header.
 const ROWS: usize = 1_000;
@@ -21,6 +22,20 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 pub(super) fn read(file: &File) -> Result<Columns, String> {
     let sample = Sample::read(file).map_err(|error| error.to_string())?;
+    columns(&sample)
+}
+
+/// From the beginning of a file of `len` bytes.
+pub(super) fn read_beginning(beginning: &Bytes, len: u64) -> Result<Part, String> {
+    let read = beginning.len() as u64;
+    let sample = Sample::read(&**beginning).map_err(|error| error.to_string())?;
+    if sample.is_to_the_end && read < len {
+        return Ok(Part::Needs(len.min(4 * read)));
+    }
+    columns(&sample).map(Part::Columns)
+}
+
+fn columns(sample: &Sample) -> Result<Columns, String> {
     let rows = &sample.bytes[..sample.whole_rows];
     if rows.is_empty() {
         return Err(format!("its first row is longer than {} MiB", BYTES_MAX >> 20));
@@ -52,14 +67,17 @@ struct Sample {
     /// Bytes up to the end of the last complete row.
     whole_rows: usize,
     line_breaks: bool,
+    /// There are no more bytes.
+    is_to_the_end: bool,
 }
 
 impl Sample {
-    fn read(mut file: &File) -> io::Result<Self> {
+    fn read(mut file: impl Read) -> io::Result<Self> {
         let mut sample = Self {
             bytes: Vec::new(),
             whole_rows: 0,
             line_breaks: false,
+            is_to_the_end: false,
         };
         let mut scanned = 0;
         let mut rows = 0;
@@ -70,6 +88,7 @@ impl Sample {
                 .read_to_end(&mut sample.bytes)?;
             if read == 0 {
                 sample.whole_rows = sample.bytes.len();
+                sample.is_to_the_end = true;
                 return Ok(sample);
             }
             for index in scanned..sample.bytes.len() {

@@ -8,12 +8,20 @@ fn a_named_table_is_given_with_a_plain_name_and_a_path() {
     assert!(error("a.csv").contains("NAME=PATH"));
     assert!(error("a=").contains("NAME=PATH"));
     assert!(error("A b=/x.csv").contains("characters"));
-    assert!(error("a=https://example.org/x.csv").contains("no other URLs"));
-    assert!(error("a=file://host/x.csv").contains("file:///"));
-    assert_eq!(
-        "a=/x=1/y".parse::<NamedTable>().unwrap().path(),
-        Path::new("/x=1/y")
+    assert!(error("a=s3://bucket/x.csv").contains("s3:// is not supported"));
+    let secret = error("a=https://alice:secret@example.org/x.csv");
+    assert!(
+        secret.contains("…@example.org/x.csv") && !secret.contains("secret"),
+        "{secret}"
     );
+    assert!(error("a=file://host/x.csv").contains("file:///"));
+    let place = |text: &str| text.parse::<NamedTable>().unwrap().place().clone();
+    assert_eq!(place("a=/x=1/y"), TablePlace::Path("/x=1/y".into()));
+    assert_eq!(place("a=./x://y"), TablePlace::Path("./x://y".into()));
+    assert!(matches!(
+        place("a=https://example.org/x.csv?a=b"),
+        TablePlace::Url(_)
+    ));
 }
 
 #[test]

@@ -108,13 +108,21 @@ impl Worker {
         scheme: &str,
         change: impl FnOnce(&mut WorkerConfig) + Send + 'static,
     ) -> Self {
-        let folder = folder.to_owned();
+        Self::over(vec![Source::Folder(folder.to_owned())], access, scheme, change)
+    }
+
+    pub(crate) fn over(
+        sources: Vec<Source>,
+        access: NodeAccess,
+        scheme: &str,
+        change: impl FnOnce(&mut WorkerConfig) + Send + 'static,
+    ) -> Self {
         let (ready, started) = mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::spawn(move || {
             let pools = Pools::builder().cpu_threads(2).mixed_threads(2).build().unwrap();
             let mixed = pools.mixed();
-            let tables = Tables::new(&[Source::Folder(folder)]).unwrap();
+            let tables = Tables::new(&sources).unwrap();
             mixed
                 .block_on(async move {
                     let mut config = WorkerConfig::new("127.0.0.1:0".parse().unwrap(), access, tables);
@@ -295,22 +303,34 @@ pub(crate) fn server(workers: &[Url], patience: NodePatience) -> Served {
     server_over(list, NodeAccess::open_loopback(), patience, |_| {})
 }
 
+/// A server over these tables and workers.
+pub(crate) fn server_of(workers: &[Url], sources: Vec<Source>, patience: NodePatience) -> Served {
+    let list = WorkerList::Fixed(workers.to_vec());
+    over(&sources, list, NodeAccess::open_loopback(), patience, |_| {})
+}
+
 pub(crate) fn server_over(
     list: WorkerList,
     access: NodeAccess,
     patience: NodePatience,
     change: impl FnOnce(&mut ServerConfig) + Send + 'static,
 ) -> Served {
-    Served::over(
-        Access::open_loopback(),
-        &[Source::Folder(tpch())],
-        move |config| {
-            let mut workers = WorkersConfig::new(list, access);
-            workers.patience = patience;
-            // Every file is worth a worker.
-            workers.bytes_per_thread = 1;
-            config.workers = Some(workers);
-            change(config);
-        },
-    )
+    over(&[Source::Folder(tpch())], list, access, patience, change)
+}
+
+fn over(
+    sources: &[Source],
+    list: WorkerList,
+    access: NodeAccess,
+    patience: NodePatience,
+    change: impl FnOnce(&mut ServerConfig) + Send + 'static,
+) -> Served {
+    Served::over(Access::open_loopback(), sources, move |config| {
+        let mut workers = WorkersConfig::new(list, access);
+        workers.patience = patience;
+        // Every file is worth a worker.
+        workers.bytes_per_thread = 1;
+        config.workers = Some(workers);
+        change(config);
+    })
 }

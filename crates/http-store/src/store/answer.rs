@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
-use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, LAST_MODIFIED};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, LAST_MODIFIED};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, StatusCode};
 use object_store::path::Path as Location;
@@ -21,6 +21,11 @@ pub(super) struct Answer {
 impl Answer {
     /// Checks that the body has what was `asked` for, or the whole object.
     pub(super) fn read(location: &Location, asked: Option<&GetRange>, head: &Parts) -> Result<Self> {
+        if let Some(encoding) = text(&head.headers, CONTENT_ENCODING)?
+            && encoding != "identity"
+        {
+            return Err(generic(format!("the answer is packed, as {encoding}")));
+        }
         let (size, range) = match asked {
             Some(asked) => part(location, asked, head)?,
             None => {
@@ -135,6 +140,7 @@ mod tests {
         for (status, headers, why) in [
             (200, &[("content-length", "10")][..], "only the whole of it"),
             (206, &[], "does not say which part"),
+            (206, &[("content-encoding", "gzip")], "packed, as gzip"),
             (
                 206,
                 &[("content-range", "bytes 2-4")],

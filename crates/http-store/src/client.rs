@@ -1,12 +1,13 @@
-//! The plain HTTP client of [`HttpStore`](super::http_store::HttpStore).
+//! The HTTP client of [`HttpStore`](super::store::HttpStore).
 //!
-//! For near servers, on hyper: no TLS, redirects or proxies. Each wait has a limit, so a silent
-//! server is an error, not a hang.
+//! It follows no redirects and uses no proxies. Each wait has a limit, so a silent server is an
+//! error, not a hang.
 
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -16,43 +17,53 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::rt::{Sleep, Timer};
 use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector as Sockets;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use crate::dial::{Connector, Dial, Sockets};
+use crate::patience::Patience;
+
+/// Connections to servers, with bounds on waits. Clones share them. It is used inside of a tokio
+/// runtime.
 #[derive(Clone, Debug)]
-pub(super) struct PatientClient {
-    client: Client<Sockets, Empty<Bytes>>,
-    silence: Duration,
+pub struct HttpClient {
+    client: Client<Connector, Empty<Bytes>>,
+    patience: Patience,
 }
 
-impl PatientClient {
-    pub(super) fn new(silence: Duration) -> Self {
-        let mut sockets = Sockets::new();
-        sockets.set_connect_timeout(Some(silence));
-        sockets.set_nodelay(true);
+impl HttpClient {
+    /// For servers of `http` URLs.
+    #[must_use]
+    pub fn new(patience: Patience) -> Self {
+        Self::over(Arc::new(Sockets::new(patience.silence)), patience)
+    }
+
+    /// Over connections that `dial` opens.
+    #[must_use]
+    pub fn over(dial: Arc<dyn Dial>, patience: Patience) -> Self {
         Self {
-            client: Client::builder(TokioExecutor::new()).build(sockets),
-            silence,
+            client: Client::builder(TokioExecutor::new()).build(Connector(dial)),
+            patience,
         }
+    }
+
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience
     }
 
     /// # Errors
     ///
     /// When there is no connection, it breaks, or the server is silent too long.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         request: Request<Empty<Bytes>>,
     ) -> Result<Response<PatientBody>, Failure> {
         let mut answer = pin!(self.client.request(request));
-        let mut sleep = sleep(self.silence);
+        let silence = self.patience.silence;
+        let mut sleep = sleep(silence);
         let answered = poll_fn(|cx| match answer.as_mut().poll(cx) {
             Poll::Ready(answered) => Poll::Ready(answered.map_err(Failure::of_client)),
-            Poll::Pending => sleep
-                .as_mut()
-                .poll(cx)
-                .map(|()| Err(Failure::silent(self.silence))),
+            Poll::Pending => sleep.as_mut().poll(cx).map(|()| Err(Failure::silent(silence))),
         });
-        let silence = self.silence;
         let body = |body| PatientBody {
             body,
             sleep: None,
@@ -62,12 +73,12 @@ impl PatientClient {
     }
 }
 
-pub(super) fn sleep(duration: Duration) -> Pin<Box<dyn Sleep>> {
+pub(crate) fn sleep(duration: Duration) -> Pin<Box<dyn Sleep>> {
     TokioTimer::new().sleep(duration)
 }
 
 /// Waits at most `silence` for its next part.
-pub(super) struct PatientBody {
+pub(crate) struct PatientBody {
     body: Incoming,
     sleep: Option<Pin<Box<dyn Sleep>>>,
     silence: Duration,
@@ -103,14 +114,14 @@ impl Body for PatientBody {
 }
 
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     may_pass: bool,
     source: Box<dyn Error + Send + Sync>,
 }
 
 impl Failure {
     /// Whether the same request may succeed later: not if the server does not speak HTTP.
-    pub(super) fn may_pass(&self) -> bool {
+    pub(crate) fn may_pass(&self) -> bool {
         self.may_pass
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::{Duration, Instant};
 
-use crate::source::object::patience::Patience;
+use crate::patience::Patience;
 
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(15);

@@ -1,14 +1,14 @@
-//! Objects of a plain HTTP server, as a read-only store.
+//! Objects of an HTTP server, as a read-only store.
 //!
 //! ```text
-//!   head, get ──► request ──► PatientClient        a server's failure that may pass: the request once more,
+//!   head, get ──► request ──► HttpClient           a server's failure that may pass: the request once more,
 //!                    ▲  ▲                          after a pause that grows
 //!                    │  └── Retries
 //!   body ────────────┘                             a body that breaks off: the rest of it by a range, if the
 //!                                                  server's tag says that it is still the same object
 //! ```
 //!
-//! The HTTP store of `object_store` brings TLS and a C library. This one cannot write or list.
+//! It is not `object_store`'s own: docs/decisions/0055. It cannot write or list.
 
 mod answer;
 mod failure;
@@ -23,7 +23,10 @@ use chrono::{DateTime, Utc};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use http_body_util::{BodyExt as _, Empty};
-use hyper::header::{HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE};
+use hyper::header::{
+    ACCEPT_ENCODING, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LOCATION,
+    RANGE, USER_AGENT,
+};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use object_store::path::Path as Location;
 use object_store::{
@@ -36,31 +39,31 @@ use url::Url;
 use self::answer::Answer;
 use self::failure::{Result, generic};
 use self::retries::Retries;
-use super::http_client::{Failure, PatientBody, PatientClient, sleep};
-use super::patience::Patience;
+use crate::client::{Failure, HttpClient, PatientBody, sleep};
 
-#[derive(Clone, Debug)]
-pub(super) struct HttpStore {
-    /// Locations are paths below this URL.
+/// Some servers answer no request that does not say what asks.
+const PROGRAM: &str = concat!("windlass/", env!("CARGO_PKG_VERSION"));
+
+/// The objects below a URL. Clones share its client.
+#[derive(Clone)]
+pub struct HttpStore {
     base: Url,
-    client: PatientClient,
-    patience: Patience,
+    client: HttpClient,
 }
 
 impl HttpStore {
-    pub(super) fn new(base: Url, patience: Patience) -> Self {
-        Self {
-            base,
-            client: PatientClient::new(patience.silence),
-            patience,
-        }
+    /// Locations are paths below `base`; the empty location is `base` itself. A query of `base` is
+    /// sent with each request.
+    #[must_use]
+    pub fn new(base: Url, client: HttpClient) -> Self {
+        Self { base, client }
     }
 
     fn uri(&self, location: &Location) -> Result<Uri> {
         let mut url = self.base.clone();
         match url.path_segments_mut() {
             Ok(mut segments) => segments.extend(location.parts()),
-            Err(()) => return Err(generic(format!("{} is no server", self.base))),
+            Err(()) => return Err(generic(format!("{self} is no server"))),
         };
         url.as_str().parse().map_err(generic)
     }
@@ -77,13 +80,16 @@ impl HttpStore {
             let method = request.method().clone();
             let reason = match self.client.send(request).await {
                 Ok(answer) if answer.status().is_success() => return Ok(answer),
-                Ok(answer) => Reason::Status(answer.status()),
+                Ok(answer) => Reason::of(&answer),
                 Err(failure) => Reason::Failure(failure),
             };
             let pause = if reason.may_pass() { retries.pause() } else { None };
             match pause {
                 Some(pause) => sleep(pause).await,
-                None => return Err(refused(location, format!("{method} {uri}{retries}"), reason)),
+                None => {
+                    let request = format!("{method} {}{retries}", shown(&uri));
+                    return Err(refused(location, request, reason));
+                }
             }
         }
     }
@@ -91,7 +97,15 @@ impl HttpStore {
 
 impl fmt::Display for HttpStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HttpStore({})", self.base)
+        let mut place = self.base.clone();
+        place.set_query(None);
+        write!(f, "HttpStore({place})")
+    }
+}
+
+impl fmt::Debug for HttpStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -101,7 +115,7 @@ impl ObjectStore for HttpStore {
         if let Some(range) = &options.range {
             range.is_valid().map_err(generic)?;
         }
-        let mut retries = Retries::new(self.patience);
+        let mut retries = Retries::new(self.client.patience());
         let (head, body) = self.request(location, &options, &mut retries).await?.into_parts();
         let answer = Answer::read(location, options.range.as_ref(), &head)?;
         let payload = Payload {
@@ -110,7 +124,8 @@ impl ObjectStore for HttpStore {
             options,
             retries,
             body,
-            tag: answer.meta.e_tag.clone(),
+            // Versions with other bytes may share a weak tag.
+            tag: answer.meta.e_tag.clone().filter(|tag| !tag.starts_with("W/")),
             rest: answer.range.clone(),
         };
         Ok(GetResult {
@@ -231,7 +246,12 @@ impl Payload {
 
 fn request(uri: &Uri, options: &GetOptions) -> Result<Request<Empty<Bytes>>> {
     let method = if options.head { Method::HEAD } else { Method::GET };
-    let mut request = Request::builder().method(method).uri(uri);
+    let mut request = Request::builder()
+        .method(method)
+        .uri(uri)
+        .header(USER_AGENT, PROGRAM)
+        // A range is of the object's bytes, not of what a server makes of them.
+        .header(ACCEPT_ENCODING, "identity");
     let date = |date: &DateTime<Utc>| date.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
     let headers: [(HeaderName, Option<String>); 5] = [
         (RANGE, options.range.as_ref().map(ToString::to_string)),
@@ -253,16 +273,29 @@ fn request(uri: &Uri, options: &GetOptions) -> Result<Request<Empty<Bytes>>> {
 
 enum Reason {
     Status(StatusCode),
+    /// The object is elsewhere, as the server says.
+    Elsewhere(StatusCode, String),
     Failure(Failure),
 }
 
 impl Reason {
+    fn of(answer: &Response<PatientBody>) -> Self {
+        let status = answer.status();
+        let place = answer.headers().get(LOCATION);
+        let place = place.and_then(|place| place.to_str().ok());
+        match place.filter(|_| status.is_redirection()) {
+            Some(place) => Self::Elsewhere(status, without_query(place).to_owned()),
+            None => Self::Status(status),
+        }
+    }
+
     fn may_pass(&self) -> bool {
         match self {
             Self::Status(status) => {
                 status.is_server_error()
                     || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(status)
             }
+            Self::Elsewhere(..) => false,
             Self::Failure(failure) => failure.may_pass(),
         }
     }
@@ -271,6 +304,11 @@ impl Reason {
 fn refused(location: &Location, request: String, reason: Reason) -> StoreError {
     let status = match reason {
         Reason::Failure(failure) => return generic(Refused { request, failure }),
+        Reason::Elsewhere(status, place) => {
+            let what =
+                format!("{request}: the server answered {status}, to {place}; redirects are not followed");
+            return generic(what);
+        }
         Reason::Status(status) => status,
     };
     let path = location.to_string();
@@ -301,5 +339,36 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         std::error::Error::source(&self.failure)
+    }
+}
+
+/// A query may be a secret.
+fn shown(uri: &Uri) -> String {
+    let place = uri.to_string();
+    match uri.query() {
+        Some(_) => format!("{}?…", without_query(&place)),
+        None => place,
+    }
+}
+
+fn without_query(place: &str) -> &str {
+    let end = place.find(['?', '#']).unwrap_or(place.len());
+    &place[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Patience;
+
+    #[test]
+    fn no_text_of_a_store_has_the_urls_query() {
+        let base = Url::parse("http://host/a.parquet?secret=1").unwrap();
+        let store = HttpStore::new(base, HttpClient::new(Patience::default()));
+        assert_eq!(store.to_string(), "HttpStore(http://host/a.parquet)");
+        assert_eq!(format!("{store:?}"), store.to_string());
+        let uri = store.uri(&Location::default()).unwrap();
+        assert_eq!(uri, "http://host/a.parquet?secret=1");
+        assert_eq!(shown(&uri), "http://host/a.parquet?…");
     }
 }

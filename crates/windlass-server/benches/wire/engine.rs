@@ -17,6 +17,9 @@ use crate::{plain, tables, windlass};
 /// Longest time until an engine answers: it generates its tables first.
 const STARTS_WITHIN: Duration = Duration::from_secs(600);
 
+/// CPU time of a worker that has computed parts of the heavy queries.
+const BUSY: Duration = Duration::from_millis(500);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
     Windlass,
@@ -87,7 +90,7 @@ impl Running {
                     Some(folder) => windlass::Source::Folder(folder),
                 };
                 (
-                    windlass::start(options, address, &source, &windlass::over(&workers))?,
+                    windlass::start(options, address, &source, &windlass::over(&workers, options))?,
                     "bench",
                     "windlass",
                 )
@@ -159,6 +162,20 @@ impl Running {
     pub(crate) fn held(&self) -> anyhow::Result<Vec<Held>> {
         let processes = std::iter::once(&self.process).chain(&self.nodes);
         processes.map(Process::held).collect()
+    }
+
+    /// # Errors
+    ///
+    /// If a worker has computed nothing worth mentioning.
+    pub(crate) fn ensure_distributed(&self) -> anyhow::Result<()> {
+        for node in &self.nodes {
+            let cpu = node.cpu()?;
+            anyhow::ensure!(
+                cpu >= BUSY,
+                "a worker has computed for {cpu:?} only: the files are small, so try --worker-bytes 1"
+            );
+        }
+        Ok(())
     }
 
     /// The workers, to break them.

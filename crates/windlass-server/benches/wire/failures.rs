@@ -58,6 +58,7 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 
     let mut engine = Running::start(Kind::Windlass, Tables::Parquet, options)?;
     answers.compare(&engine, queries::TPCH.iter().copied())?;
+    engine.ensure_distributed()?;
     println!(
         "22 answers over {} workers equal those of one process",
         options.nodes

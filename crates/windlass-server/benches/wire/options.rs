@@ -60,6 +60,9 @@ pub(crate) struct Options {
     /// Workers besides the server, each a process with as many threads, over Parquet files
     #[arg(long, default_value_t = 0)]
     pub(crate) nodes: usize,
+    /// Bytes of files for which a thread of a worker is worth asking; the server's default
+    #[arg(long)]
+    pub(crate) worker_bytes: Option<String>,
     /// Connections that do nothing
     #[arg(long, default_value_t = 200)]
     pub(crate) idle: usize,

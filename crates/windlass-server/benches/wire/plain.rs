@@ -41,7 +41,7 @@ pub(crate) fn start(
 
 /// Starts this program again, in the mode `plain-worker`.
 pub(crate) fn start_worker(options: &Options, address: SocketAddr) -> anyhow::Result<Process> {
-    let mut command = again("plain-worker", options, address)?;
+    let command = again("plain-worker", options, address)?;
     Process::start("a plain worker", command, Signal::SIGTERM)
 }
 

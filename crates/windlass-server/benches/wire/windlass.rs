@@ -15,7 +15,7 @@ pub(crate) enum Source<'a> {
 }
 
 /// The arguments of a server that plans over `workers`.
-pub(crate) fn over(workers: &[SocketAddr]) -> Vec<String> {
+pub(crate) fn over(workers: &[SocketAddr], options: &Options) -> Vec<String> {
     if workers.is_empty() {
         return Vec::new();
     }
@@ -23,7 +23,11 @@ pub(crate) fn over(workers: &[SocketAddr]) -> Vec<String> {
         .iter()
         .map(|address| format!("http://{address}"))
         .collect();
-    vec!["--workers".to_owned(), urls.join(",")]
+    let mut arguments = vec!["--workers".to_owned(), urls.join(",")];
+    if let Some(bytes) = &options.worker_bytes {
+        arguments.extend(["--worker-bytes".to_owned(), bytes.clone()]);
+    }
+    arguments
 }
 
 /// Starts a worker of several machines.

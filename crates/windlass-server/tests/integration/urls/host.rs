@@ -13,7 +13,7 @@ use hyper::body::Body as _;
 use hyper::header::{CONTENT_RANGE, ETAG, LAST_MODIFIED, LOCATION, RANGE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -53,7 +53,6 @@ impl Served {
 /// What was asked for, and the bytes that were answered.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    pub(crate) method: Method,
     pub(crate) range: Option<String>,
     pub(crate) bytes: usize,
 }
@@ -252,7 +251,6 @@ impl Shared {
         };
         let bytes = answer.body().size_hint().exact().unwrap();
         state.asked.push(Asked {
-            method: request.method().clone(),
             range,
             bytes: usize::try_from(bytes).unwrap(),
         });

@@ -88,13 +88,13 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_an_error_that_names_it() {
-        for (words, named) in [
-            (["--seconds", "-1"], "--seconds"),
-            (["--seconds", "nan"], "--seconds"),
-            (["--pace-ms", "0"], "a pace is more than 0"),
-            (["--clients", "many"], "--clients"),
+        for (word, named) in [
+            ("--seconds=-1", "--seconds"),
+            ("--seconds=nan", "--seconds"),
+            ("--pace-ms=0", "a pace is more than 0"),
+            ("--clients=many", "--clients"),
         ] {
-            let error = Few::try_parse_from(["bench"].into_iter().chain(words)).unwrap_err();
+            let error = Few::try_parse_from(["bench", word]).unwrap_err();
             assert!(error.to_string().contains(named), "{error}");
         }
     }

@@ -247,9 +247,9 @@ mod tests {
                 assert!(!text.contains("secret") && text.contains("--table"), "{text}");
             }
         }
-        let given = ["windlass-server", "--table", "t=https://host/t.csv?key=secret"];
+        let given = ["windlass-server", "--table", "t=https://host/t.csv?key=concealed"];
         let arguments = Arguments::try_parse_from(given).unwrap();
-        assert!(!format!("{arguments:?}").contains("secret"));
+        assert!(!format!("{arguments:?}").contains("concealed"));
     }
 
     #[test]

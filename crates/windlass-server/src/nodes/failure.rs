@@ -99,7 +99,10 @@ pub(crate) fn named(worker: &Url, error: DataFusionError) -> (DataFusionError, O
     let is_named = contexts(&error).any(|(context, _)| context.starts_with(BEGIN) || context.starts_with(ON));
     let is_of_files = matches!(
         error.find_root(),
-        DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) | DataFusionError::External(_)
+        DataFusionError::ObjectStore(_)
+            | DataFusionError::IoError(_)
+            | DataFusionError::ParquetError(_)
+            | DataFusionError::External(_)
     );
     if is_named || !is_of_files {
         return (error, None);

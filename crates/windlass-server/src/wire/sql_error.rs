@@ -122,6 +122,8 @@ fn code(error: &DataFusionError, text: &str) -> &'static str {
         DataFusionError::NotImplemented(_) => "0A000",
         DataFusionError::ResourcesExhausted(_) => "53200",
         DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => "58030",
+        // What is in a worker's error has come as text.
+        DataFusionError::ParquetError(_) if text.contains("Object Store error") => "58030",
         DataFusionError::ArrowError(cause, _) => match cause.as_ref() {
             ArrowError::DivideByZero => "22012",
             ArrowError::ArithmeticOverflow(_) => "22003",

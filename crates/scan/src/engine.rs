@@ -1,0 +1,76 @@
+//! What searches bytes: an engine, the pieces that it is given, and what it finds in them.
+
+/// Searches pieces of files.
+///
+/// What it finds in a file depends on the file's bytes alone: not on where pieces are cut, nor on
+/// the worker, nor on what was searched before.
+pub trait Engine: Send + Sync {
+    /// What a worker keeps from piece to piece, such as a regex cache.
+    type Scratch: Send;
+
+    /// How files are cut into pieces.
+    fn unit(&self) -> Unit;
+
+    /// Scratch for one worker.
+    fn scratch(&self) -> Self::Scratch;
+
+    /// Searches `piece` and adds what it finds to `found`, by offset.
+    fn scan(&self, piece: Piece<'_>, scratch: &mut Self::Scratch, found: &mut Found);
+}
+
+/// How a file may be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Between lines. A line longer than `max_line` bytes is cut into pieces of that length, from
+    /// its beginning on, and the report says so.
+    Lines {
+        /// Bytes of the longest line that is searched whole.
+        max_line: usize,
+    },
+    /// Nowhere: the file is searched whole. A longer file is an error.
+    Whole {
+        /// Bytes of the longest file.
+        max_file: usize,
+    },
+}
+
+/// A part of a file: whole units.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// The bytes. Their last line may lack its end only if it is the file's last or longer than
+    /// `max_line`.
+    pub bytes: &'a [u8],
+    /// Offset of the first byte in the file.
+    pub offset: u64,
+}
+
+/// What was found in a piece.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// By offset.
+    pub findings: Vec<Finding>,
+    /// Bytes of the findings, one after another: a piece's buffer is used again before they are
+    /// printed.
+    pub text: Vec<u8>,
+    /// Ends of lines in the pieces. 0 if the engine was told that line numbers are not wanted.
+    pub lines: u64,
+    /// Bytes searched.
+    pub bytes: u64,
+    /// Offset in the file of the first NUL, if the engine stops at such.
+    pub nul: Option<u64>,
+}
+
+/// One found line, or one found range of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Offset of the first byte in the file.
+    pub offset: u64,
+    /// Ends of lines before it in [`Found`], from 0.
+    pub line: u64,
+    /// Where its bytes begin in [`Found::text`].
+    pub start: usize,
+    /// Number of its bytes, the line's end included.
+    pub len: usize,
+    /// Number of matches in it, if the engine counts them; otherwise 1.
+    pub matches: u32,
+}

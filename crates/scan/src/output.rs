@@ -1,0 +1,72 @@
+//! What becomes of findings: an output turns each file's into bytes, in order, and a sink takes
+//! them.
+
+use std::io;
+
+use crate::engine::Found;
+use crate::object::Object;
+
+/// Turns what was found in a file into bytes. It sees a file's pieces in order, each once, one
+/// worker at a time.
+pub trait Output: Send + Sync {
+    /// What is kept of a file between its pieces.
+    type File: Send;
+
+    /// A file's first piece is about to come.
+    fn begin(&self, object: &Object) -> Self::File;
+
+    /// Adds what `found` looks like to `out`. `source` reads the file again, for lines around.
+    ///
+    /// # Errors
+    ///
+    /// Those of `source`.
+    fn piece(
+        &self,
+        file: &mut Self::File,
+        object: &Object,
+        found: &Found,
+        source: &mut dyn ReadAt,
+        out: &mut Vec<u8>,
+    ) -> io::Result<More>;
+
+    /// The file is searched as far as was wanted.
+    ///
+    /// # Errors
+    ///
+    /// Those of `source`.
+    fn end(
+        &self,
+        file: Self::File,
+        object: &Object,
+        source: &mut dyn ReadAt,
+        out: &mut Vec<u8>,
+    ) -> io::Result<Findings>;
+}
+
+/// Whether an output wants more of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum More {
+    /// It does.
+    Wanted,
+    /// The file's end is known: nothing further is read or searched.
+    Enough,
+}
+
+/// What was found in a file, for its report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Lines, or ranges of lines.
+    pub lines: u64,
+    /// Matches in them, if they were counted.
+    pub matches: u64,
+}
+
+/// A file's bytes at any place.
+pub trait ReadAt {
+    /// Fills `into` from `offset` on. Returns the number of bytes, fewer only at the file's end.
+    ///
+    /// # Errors
+    ///
+    /// The file system's.
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize>;
+}

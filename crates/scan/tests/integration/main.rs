@@ -1,0 +1,1 @@
+//! Tests of scans, one file a theme.

@@ -157,10 +157,14 @@ fn judge(
     }
     let (discovered, reported) = (progress.discovered(), progress.reported());
     ensure(discovered == reported, || format!("{discovered} objects, and {reported} reports"))?;
+    let mut struck = disk.struck.clone();
+    for path in texts.keys().filter(|path| disk.has_changed(path)) {
+        struck.entry(path.clone()).or_insert(Strike::Changed);
+    }
     if !cancelled {
         every_object_is_reported(&taken.reports, &disk.listed, &disk.struck, config)?;
     }
-    the_output_is_that_of_a_loop(&taken.bytes, &taken.reports, texts, &disk.struck, config, word, cancelled)
+    the_output_is_that_of_a_loop(&taken.bytes, &taken.reports, texts, &struck, config, word, cancelled)
 }
 
 fn every_object_is_reported(

@@ -1,6 +1,6 @@
 //! A file system of plain data, for the simulator: it fails by seed, and counts what is open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -31,6 +31,7 @@ pub(crate) struct Disk {
     pub(crate) listed: BTreeMap<PathBuf, Kind>,
     /// Files of which something was changed or withheld: their findings are not those of their text.
     pub(crate) struck: BTreeMap<PathBuf, Strike>,
+    changed: BTreeSet<usize>,
 }
 
 /// The worst that has struck a file or directory.
@@ -77,6 +78,7 @@ impl SimFiles {
             open_max: 0,
             listed: BTreeMap::new(),
             struck: BTreeMap::new(),
+            changed: BTreeSet::new(),
         })))
     }
 
@@ -135,6 +137,11 @@ impl SimFiles {
 }
 
 impl Disk {
+    /// Whether the file's bytes have changed, by whatever path it was read.
+    pub(crate) fn has_changed(&self, path: &Path) -> bool {
+        self.walk(path, 0).is_ok_and(|node| self.changed.contains(&node))
+    }
+
     fn path(at: At<'_, SimDir>) -> PathBuf {
         at.dir
             .map_or_else(|| at.path.to_path_buf(), |dir| dir.file.path.join(at.path))
@@ -287,6 +294,7 @@ impl FileSystem for SimFiles {
                 2 => most = 1 + disk.random.below(most.max(1) as u64) as usize,
                 change => {
                     disk.strike(&file.path, Strike::Changed);
+                    disk.changed.insert(file.node);
                     let len = disk.random.below(300) as usize;
                     if let Node::File(text) = &mut disk.nodes[file.node] {
                         if change == 3 {

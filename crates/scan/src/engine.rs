@@ -42,22 +42,59 @@ pub struct Piece<'a> {
     pub bytes: &'a [u8],
     /// Offset of the first byte in the file.
     pub offset: u64,
+    /// Whether the caller named the file itself. Then a NUL does not end the search.
+    pub named: bool,
+    /// Whether the file ends with this piece, as far as the caller knows. Ends of lines after the
+    /// last finding need not be counted then; `false` is never wrong.
+    pub last: bool,
 }
 
-/// What was found in a piece.
+/// What was found in a piece, or in several pieces of a file one after another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// By offset.
     pub findings: Vec<Finding>,
+    /// Matches within findings, by finding and offset.
+    pub spans: Vec<Span>,
     /// Bytes of the findings, one after another: a piece's buffer is used again before they are
     /// printed.
     pub text: Vec<u8>,
     /// Ends of lines in the pieces. 0 if the engine was told that line numbers are not wanted.
     pub lines: u64,
+    /// Lines found, or ranges of lines: more than there are findings if only counts are wanted.
+    pub found: u64,
+    /// Matches found, if the engine counts them.
+    pub matches: u64,
     /// Bytes searched.
     pub bytes: u64,
-    /// Offset in the file of the first NUL, if the engine stops at such.
+    /// Offset in the file of the first NUL, if the engine stops at such. What comes after this
+    /// piece is not searched.
     pub nul: Option<u64>,
+    /// Offset in the file of the first NUL that was searched as if it were the end of a line.
+    pub converted: Option<u64>,
+    /// [`Piece::last`] of the last piece: an output need not wait for what comes.
+    pub last: bool,
+}
+
+impl Found {
+    /// Forgets everything but the memory.
+    pub fn clear(&mut self) {
+        self.findings.clear();
+        self.spans.clear();
+        self.text.clear();
+        let Self {
+            findings,
+            spans,
+            text,
+            ..
+        } = std::mem::take(self);
+        *self = Self {
+            findings,
+            spans,
+            text,
+            ..Self::default()
+        };
+    }
 }
 
 /// One found line, or one found range of lines.
@@ -71,6 +108,15 @@ pub struct Finding {
     pub start: usize,
     /// Number of its bytes, the line's end included.
     pub len: usize,
-    /// Number of matches in it, if the engine counts them; otherwise 1.
-    pub matches: u32,
+    /// How many of [`Found::spans`] are within it.
+    pub matches: usize,
+}
+
+/// One match: a range of a finding's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first byte.
+    pub start: usize,
+    /// The byte after the last; equal to `start` for an empty match.
+    pub end: usize,
 }

@@ -47,6 +47,8 @@ pub struct ParallelScanConfig {
     pub sort: bool,
     /// Whether files are only named, and not opened. Default `false`.
     pub names_only: bool,
+    /// Whether files that begin with a byte order mark are read as what it says. Default `true`.
+    pub encodings: bool,
     /// Bytes of outputs that are ready too early and kept in memory. Default 16 MiB.
     pub kept_bytes_max: usize,
     /// Files that are open at a time. Default 256.
@@ -75,6 +77,8 @@ pub struct LocalConfig {
     pub sort: bool,
     /// See [`ParallelScanConfig::names_only`].
     pub names_only: bool,
+    /// See [`ParallelScanConfig::encodings`].
+    pub encodings: bool,
     /// See [`ParallelScanConfig::kept_bytes_max`].
     pub kept_bytes_max: usize,
     /// See [`ParallelScanConfig::open_files_max`].
@@ -109,6 +113,7 @@ impl ParallelScanConfig {
             rules: RuleConfig::default(),
             sort: false,
             names_only: false,
+            encodings: true,
             kept_bytes_max: 16 << 20,
             open_files_max: 256,
             temporary: None,
@@ -127,6 +132,7 @@ impl ParallelScanConfig {
             max_file_size: self.max_file_size,
             sort: self.sort,
             names_only: self.names_only,
+            encodings: self.encodings,
             kept_bytes_max: self.kept_bytes_max,
             open_files_max: self.open_files_max,
             temporary: self.temporary.clone(),

@@ -72,6 +72,8 @@ pub struct Found {
     pub nul: Option<u64>,
     /// Offset in the file of the first NUL that was searched as if it were the end of a line.
     pub converted: Option<u64>,
+    /// [`Piece::last`] of the last piece: an output need not wait for what comes.
+    pub last: bool,
 }
 
 impl Found {
@@ -80,8 +82,18 @@ impl Found {
         self.findings.clear();
         self.spans.clear();
         self.text.clear();
-        let Self { findings, spans, text, .. } = std::mem::take(self);
-        *self = Self { findings, spans, text, ..Self::default() };
+        let Self {
+            findings,
+            spans,
+            text,
+            ..
+        } = std::mem::take(self);
+        *self = Self {
+            findings,
+            spans,
+            text,
+            ..Self::default()
+        };
     }
 }
 

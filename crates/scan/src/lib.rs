@@ -3,12 +3,15 @@
 
 mod cancel;
 pub mod config;
+pub mod encoding;
 pub mod engine;
 pub mod files;
 #[doc(hidden)]
 pub mod machine;
 pub mod object;
 pub mod output;
+pub mod pattern;
+pub mod print;
 mod progress;
 pub mod report;
 pub mod rules;

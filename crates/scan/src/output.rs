@@ -90,7 +90,10 @@ pub trait ReadAt {
 /// A file that is held in memory.
 impl ReadAt for &[u8] {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..)).unwrap_or(&[]);
+        let rest = usize::try_from(offset)
+            .ok()
+            .and_then(|offset| self.get(offset..))
+            .unwrap_or(&[]);
         let len = rest.len().min(into.len());
         into[..len].copy_from_slice(&rest[..len]);
         Ok(len)

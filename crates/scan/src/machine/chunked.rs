@@ -17,6 +17,7 @@ use super::batch::Discovered;
 use super::counters::Slot;
 use super::emit::Outlet;
 use super::run::Stop;
+use crate::encoding::Encoding;
 use crate::engine::Found;
 use crate::files::FileSystem;
 use crate::object::Object;
@@ -30,6 +31,8 @@ pub struct Chunked<F: FileSystem, O: Output> {
     pub(crate) file: F::File,
     pub(crate) named: bool,
     pub(crate) size: u64,
+    /// Bytes before the text.
+    pub(crate) mark: u64,
     pub(crate) chunk: u64,
     workers: usize,
     state: Mutex<State<F, O>>,
@@ -112,7 +115,7 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
     pub(crate) fn new(
         file: F::File,
         slot: Slot,
-        size: u64,
+        (size, mark): (u64, u64),
         chunk: u64,
         workers: usize,
         fold: Fold<F, O>,
@@ -121,6 +124,7 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
             file,
             named: fold.object.named,
             size,
+            mark,
             chunk,
             workers,
             state: Mutex::new(State {
@@ -135,6 +139,10 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
             }),
             _slot: slot,
         }
+    }
+
+    pub(crate) fn encoding(&self) -> Encoding {
+        Encoding::Bytes { skip: self.mark }
     }
 
     /// Claims the next chunk for a task of this file.

@@ -29,7 +29,7 @@ where
     C: Context<F, E, K::Output>,
 {
     /// Makes a file whose path is in hand one of chunks, and begins with it.
-    pub(crate) fn share(&mut self, found: Discovered<F>, file: F::File, slot: Slot, size: u64) {
+    pub(crate) fn share(&mut self, found: Discovered<F>, file: F::File, slot: Slot, size: u64, mark: u64) {
         let chunk = self.machine.config.chunk_size;
         let chunk = if size > LARGE {
             (4 * chunk).min(CHUNK_MAX).max(chunk)
@@ -47,7 +47,7 @@ where
             stopped: None,
         };
         let workers = self.machine.config.workers;
-        let chunked = Chunked::new(file, slot, size, chunk as u64, workers, fold);
+        let chunked = Chunked::new(file, slot, (size, mark), chunk as u64, workers, fold);
         self.chunks(Arc::new(chunked));
     }
 
@@ -103,12 +103,25 @@ where
         let mut long = std::mem::take(&mut parts.long);
         let mut lines = Lines::new(&mut block, &mut long, range);
         let mut found = Found::default();
-        let stopped = loop {
+        // Before the text's first line is the mark of its encoding.
+        let begun = if index == 0 && chunked.mark > 0 {
+            let cx = &mut **cx;
+            let first = lines.first(&mut |offset, into| read(machine, cx, &chunked.file, offset, into));
+            first.map(|_| ())
+        } else {
+            Ok(())
+        };
+        lines.skip(chunked.mark);
+        let mut stopped = begun.err();
+        while stopped.is_none() {
             let cx = &mut **cx;
             let cut = match lines.next(&mut |offset, into| read(machine, cx, &chunked.file, offset, into)) {
                 Ok(Some(cut)) => cut,
-                Ok(None) => break None,
-                Err(stop) => break Some(stop),
+                Ok(None) => break,
+                Err(stop) => {
+                    stopped = Some(stop);
+                    break;
+                }
             };
             let piece = Piece {
                 bytes: cut.bytes,
@@ -118,9 +131,9 @@ where
             };
             machine.engine.scan(piece, &mut parts.engine, &mut found);
             if found.nul.is_some() {
-                break None;
+                break;
             }
-        };
+        }
         let cut_lines = lines.cut_lines();
         parts.long = long;
         parts.block = Some(block);
@@ -139,10 +152,7 @@ where
                 Folded::Wait => return,
                 Folded::End(fold) => return self.end(chunked, *fold),
             };
-            let mut again = Again {
-                files: &self.machine.files,
-                file: &chunked.file,
-            };
+            let mut again = Again::of(&self.machine.files, &chunked.file, chunked.encoding());
             let Fold {
                 object,
                 outlet,
@@ -181,10 +191,7 @@ where
             cut_lines,
             stopped,
         } = fold;
-        let mut again = Again {
-            files: &self.machine.files,
-            file: &chunked.file,
-        };
+        let mut again = Again::of(&self.machine.files, &chunked.file, chunked.encoding());
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.put_whole(&mut out);
         self.report(found, &object, &report(ended, stopped, cut_lines));

@@ -7,6 +7,7 @@ use super::emit::Outlet;
 use super::lines::{Lines, Range};
 use super::run::{Context, Stop, Worker, read};
 use super::window::Stream;
+use crate::encoding::{Converter, Encoding};
 use crate::engine::{Engine, Found, Piece, Unit};
 use crate::files::{FileSystem, Kind, Status};
 use crate::object::Object;
@@ -20,10 +21,12 @@ const CHUNKS_ALONE: u64 = 8;
 /// Bytes of room for long lines that a worker keeps from file to file.
 const LONG_KEPT: usize = 1 << 20;
 
-/// The source of lines around findings: reads again what a read may leave out.
+/// A file's text, for lines around findings: reads again what a read may leave out.
 pub(crate) struct Again<'f, F: FileSystem> {
-    pub(crate) files: &'f F,
-    pub(crate) file: &'f F::File,
+    files: &'f F,
+    file: &'f F::File,
+    /// For a file that does not begin with its text.
+    converter: Option<Converter>,
 }
 
 /// One file's search by one worker.
@@ -33,6 +36,7 @@ struct Search<O: Output> {
     out: Vec<u8>,
     found: Found,
     cut_lines: u64,
+    encoding: Encoding,
 }
 
 impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
@@ -76,7 +80,10 @@ where
         let in_lines = matches!(self.machine.engine.unit(), Unit::Lines { .. });
         let is_large = status.len / CHUNKS_ALONE > self.machine.config.chunk_size as u64;
         if may_share && is_large && in_lines && let Some(slot) = self.machine.counters.slot() {
-            return self.share(found, file, slot, status.len);
+            // A text that must be read in order cannot be shared.
+            if let Ok(Encoding::Bytes { skip }) = self.encoding(&file) {
+                return self.share(found, file, slot, status.len, skip);
+            }
         }
         self.alone(found, &file, status.len);
     }
@@ -89,6 +96,19 @@ where
         })?;
         let status = cx.access("look at a file", || machine.files.file_status(&file))?;
         Ok((file, status))
+    }
+
+    /// How the text of an open file is written.
+    fn encoding(&mut self, file: &F::File) -> Result<Encoding, Stop> {
+        let mut first = [0; Encoding::MARK];
+        let mut filled = 0;
+        while self.machine.config.encodings && filled < first.len() {
+            match read(self.machine, self.cx, file, filled as u64, &mut first[filled..])? {
+                0 => break,
+                got => filled += got,
+            }
+        }
+        Ok(Encoding::of(&first[..filled]))
     }
 
     /// Why an open file is not searched.
@@ -126,6 +146,7 @@ where
             out,
             found: std::mem::take(&mut self.parts.found),
             cut_lines: 0,
+            encoding: Encoding::Bytes { skip: 0 },
         };
         let stopped = match self.machine.engine.unit() {
             Unit::Lines { max_line } => {
@@ -146,12 +167,10 @@ where
             mut out,
             found: findings,
             cut_lines,
+            encoding,
         } = search;
         self.parts.found = findings;
-        let mut again = Again {
-            files: &self.machine.files,
-            file,
-        };
+        let mut again = Again::of(&self.machine.files, file, encoding);
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.parts.out = out;
         self.report(found, &object, &report(ended, stopped, cut_lines));
@@ -160,16 +179,60 @@ where
 
     /// Piece by piece. Returns why it did not get to the end.
     fn in_lines(&mut self, search: &mut Search<K::Output>, file: &F::File, range: Range) -> Option<Stop> {
-        let machine = self.machine;
         let mut block = self.parts.take_block();
         let mut long = std::mem::take(&mut self.parts.long);
         let mut lines = Lines::new(&mut block, &mut long, range);
-        let stopped = loop {
+        let (machine, cx) = (self.machine, &mut *self.cx);
+        let mut stopped = None;
+        if machine.config.encodings {
+            match lines.first(&mut |offset, into| read(machine, cx, file, offset, into)) {
+                Ok(first) => search.encoding = Encoding::of(first),
+                Err(stop) => stopped = Some(stop),
+            }
+        }
+        stopped = stopped.or_else(|| {
+            if let Encoding::Bytes { skip } = search.encoding {
+                lines.skip(skip);
+                let mut read = |cx: &mut C, offset, into: &mut [u8]| read(machine, cx, file, offset, into);
+                return self.each_piece(search, file, &mut lines, &mut read);
+            }
+            let range = Range {
+                end: None,
+                size: 0,
+                ..range
+            };
+            lines.restart(range);
+            let mut text = Again::of(&machine.files, file, search.encoding);
+            let mut read = |_: &mut C, offset, into: &mut [u8]| {
+                if machine.cancel.is_cancelled() {
+                    return Err(Stop::Cancelled);
+                }
+                text.read_at(offset, into)
+                    .map_err(|error| Stop::Failed { offset, error })
+            };
+            self.each_piece(search, file, &mut lines, &mut read)
+        });
+        search.cut_lines = lines.cut_lines();
+        self.parts.block = Some(block);
+        long.clear();
+        long.shrink_to(LONG_KEPT);
+        self.parts.long = long;
+        stopped
+    }
+
+    fn each_piece(
+        &mut self,
+        search: &mut Search<K::Output>,
+        file: &F::File,
+        lines: &mut Lines<'_>,
+        read: &mut dyn FnMut(&mut C, u64, &mut [u8]) -> Result<usize, Stop>,
+    ) -> Option<Stop> {
+        loop {
             let cx = &mut *self.cx;
-            let cut = match lines.next(&mut |offset, into| read(machine, cx, file, offset, into)) {
+            let cut = match lines.next(&mut |offset, into| read(cx, offset, into)) {
                 Ok(Some(cut)) => cut,
-                Ok(None) => break None,
-                Err(stop) => break Some(stop),
+                Ok(None) => return None,
+                Err(stop) => return Some(stop),
             };
             let piece = Piece {
                 bytes: cut.bytes,
@@ -179,16 +242,10 @@ where
             };
             match self.search(search, piece, file) {
                 Ok(More::Wanted) => {}
-                Ok(More::Enough) => break None,
-                Err(stop) => break Some(stop),
+                Ok(More::Enough) => return None,
+                Err(stop) => return Some(stop),
             }
-        };
-        search.cut_lines = lines.cut_lines();
-        self.parts.block = Some(block);
-        long.clear();
-        long.shrink_to(LONG_KEPT);
-        self.parts.long = long;
-        stopped
+        }
     }
 
     fn as_a_whole(
@@ -201,6 +258,12 @@ where
         let mut long = std::mem::take(&mut self.parts.long);
         let read = self.read_whole(&mut long, file, len, max);
         let done = read.and_then(|()| {
+            if self.machine.config.encodings {
+                search.encoding = Encoding::of(&long);
+                if search.encoding != (Encoding::Bytes { skip: 0 }) {
+                    long = converted(&long, search.encoding);
+                }
+            }
             let piece = Piece {
                 bytes: &long,
                 offset: 0,
@@ -241,12 +304,10 @@ where
             outlet,
             out,
             found,
+            encoding,
             ..
         } = search;
-        let mut again = Again {
-            files: &self.machine.files,
-            file,
-        };
+        let mut again = Again::of(&self.machine.files, file, *encoding);
         found.clear();
         self.machine.engine.scan(piece, &mut self.parts.engine, found);
         match self.piece(outlet, object, found, &mut again, out) {
@@ -286,7 +347,53 @@ pub(crate) fn report(ended: io::Result<Findings>, stopped: Option<Stop>, cut_lin
     }
 }
 
+/// A whole file's text.
+fn converted(mut file: &[u8], encoding: Encoding) -> Vec<u8> {
+    let mut converter = Converter::new(encoding);
+    let mut text = Vec::new();
+    loop {
+        let filled = text.len();
+        text.resize(filled + file.len().max(4_096), 0);
+        // Memory can be read.
+        let read = converter.of(&mut file).read_at(filled as u64, &mut text[filled..]);
+        let read = read.unwrap_or(0);
+        text.truncate(filled + read);
+        if read == 0 {
+            return text;
+        }
+    }
+}
+
+impl<'f, F: FileSystem> Again<'f, F> {
+    pub(crate) fn of(files: &'f F, file: &'f F::File, encoding: Encoding) -> Self {
+        let is_plain = encoding == (Encoding::Bytes { skip: 0 });
+        Self {
+            files,
+            file,
+            converter: (!is_plain).then(|| Converter::new(encoding)),
+        }
+    }
+}
+
 impl<F: FileSystem> ReadAt for Again<'_, F> {
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let mut file = Raw {
+            files: self.files,
+            file: self.file,
+        };
+        match &mut self.converter {
+            Some(converter) => converter.of(&mut file).read_at(offset, into),
+            None => file.read_at(offset, into),
+        }
+    }
+}
+
+struct Raw<'f, F: FileSystem> {
+    files: &'f F,
+    file: &'f F::File,
+}
+
+impl<F: FileSystem> ReadAt for Raw<'_, F> {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < into.len() {

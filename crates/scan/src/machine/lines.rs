@@ -41,6 +41,8 @@ pub(crate) struct Lines<'b> {
     /// Whether `at` is within a line that was cut.
     within_line: bool,
     cut_lines: u64,
+    /// Bytes before the text.
+    mark: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,12 +93,41 @@ impl<'b> Lines<'b> {
             at_end_of_file: false,
             within_line: false,
             cut_lines: 0,
+            mark: 0,
         }
+    }
+
+    /// Forgets what was read, and begins with `range`.
+    pub(crate) fn restart(&mut self, range: Range) {
+        let start = self.block.start();
+        self.is_long = false;
+        (self.size, self.end) = (range.size, range.end);
+        (self.read_at, self.at) = (range.begin, range.begin);
+        (self.lo, self.hi) = (start, start);
+        self.at_end_of_file = false;
     }
 
     /// Lines that were longer than the longest.
     pub(crate) fn cut_lines(&self) -> u64 {
         self.cut_lines
+    }
+
+    /// The first bytes of the range, which is the file's first: at least one, if there is one.
+    pub(crate) fn first<E>(&mut self, read: &mut Read<'_, E>) -> Result<&[u8], E> {
+        if self.lo == self.hi && !self.at_end_of_file {
+            self.more(read)?;
+        }
+        Ok(self.bytes())
+    }
+
+    /// The text begins after `mark` bytes of the file, and its offsets count from there.
+    pub(crate) fn skip(&mut self, mark: u64) {
+        self.mark = mark;
+        if self.state == State::Lines && self.at == 0 {
+            let skipped = (mark as usize).min(self.hi - self.lo);
+            self.lo += skipped;
+            self.at += skipped as u64;
+        }
     }
 
     /// The next whole lines.
@@ -206,7 +237,7 @@ impl<'b> Lines<'b> {
         self.within_line = bytes.last() != Some(&b'\n');
         Cut {
             bytes,
-            offset,
+            offset: offset - self.mark,
             last,
         }
     }

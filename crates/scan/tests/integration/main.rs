@@ -1,6 +1,11 @@
-//! Tests of scans, one file a theme.
+//! The crate as its users see it.
 
 mod hostile;
+mod lines_and_binaries;
+mod pieces;
+mod random;
+mod reference;
+mod same_as_ripgrep;
 mod search;
 mod simulated;
 mod sorted;

@@ -113,6 +113,38 @@ fn one_line_of_many_megabytes_is_found_once_by_all_chunks_together() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_text_and_utf16_is_read_as_what_it_says() {
+    let folder = tempfile::tempdir().expect("there is a folder for such");
+    let word = Word::new("needle");
+    let text: String = (0..3_000).map(|number| format!("{number} größer{}\n", ["", " needle"][number % 2])).collect();
+    let units = |bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units.flat_map(bytes).collect()
+    };
+    let mut all = Vec::new();
+    for (name, bytes) in [
+        ("be", units(u16::to_be_bytes)),
+        ("le", units(u16::to_le_bytes)),
+        ("plain", text.clone().into_bytes()),
+        ("utf8", [b"\xef\xbb\xbf", text.as_bytes()].concat()),
+    ] {
+        let path = folder.path().join(name);
+        write(&path, bytes);
+        all.extend(expected(&path, text.as_bytes(), &word, false));
+    }
+    for chunk_size in [16, 1_000, 256 << 10] {
+        let config = ParallelScanConfig {
+            chunk_size,
+            sort: true,
+            ..ParallelScanConfig::with_workers(2)
+        };
+        let sink = Memory::new(Numbered::default());
+        parallel_scan_dir(folder.path(), &word, &config, &sink).expect("it runs");
+        assert!(sink.take().bytes == all, "{chunk_size}");
+    }
+}
+
+#[test]
 fn a_file_whose_end_is_known_is_not_read_on() {
     let folder = tempfile::tempdir().expect("there is a folder for such");
     let text = "needle\n".repeat(3 << 20);

@@ -1,0 +1,159 @@
+//! The same bytes as ripgrep's search and printers, for files, patterns and flags by seed, wherever
+//! the files are cut.
+
+use scan::object::Object;
+use scan::pattern::{Bounds, Case, PatternConfig};
+use scan::print::{Format, PrintConfig};
+
+use crate::pieces::Scan;
+use crate::random::{self, Random};
+use crate::reference::Reference;
+
+const CHUNKS: [usize; 8] = [16, 37, 64, 256, 1_000, 4_096, 64 << 10, 256 << 10];
+
+const FORMATS: [Format; 10] = [
+    Format::Text,
+    Format::Text,
+    Format::Text,
+    Format::Text,
+    Format::Json,
+    Format::Json,
+    Format::Count,
+    Format::CountMatches,
+    Format::Paths,
+    Format::PathsWithout,
+];
+
+#[test]
+fn any_flags_on_any_file_print_what_ripgrep_prints() {
+    let seeds = std::env::var("SCAN_SEEDS")
+        .ok()
+        .and_then(|seeds| seeds.parse().ok());
+    for seed in 0..seeds.unwrap_or(3_000) {
+        compare(seed);
+    }
+}
+
+fn compare(seed: u64) {
+    let mut random = Random::new(seed);
+    let pattern = pattern(&mut random);
+    let mut print = print(&mut random);
+    let files: Vec<_> = (0..random.pick(&[1, 1, 2, 3]))
+        .map(|id| {
+            let mut bytes = random::file(&mut random);
+            if random.one_in(8) {
+                bytes = random::encoded(&bytes, &mut random);
+            }
+            let path = random.pick(&["a.txt", "src/b.rs", "c d/ü\""]).into();
+            (
+                Object {
+                    id,
+                    path,
+                    named: random.one_in(3),
+                },
+                bytes,
+            )
+        })
+        .collect();
+    // Of a named binary file ripgrep shows nothing at all if a line before the first is due.
+    if files
+        .iter()
+        .any(|(object, bytes)| object.named && bytes.contains(&0))
+        && print.format == Format::Text
+    {
+        print.before = 0;
+    }
+    // There ripgrep panics at matches that go on in the next line.
+    if pattern.multi_line && pattern.invert && print.format == Format::Json {
+        print.format = Format::Text;
+    }
+    let mut reference = Reference::new(&pattern, &print);
+    let said: Vec<_> = files
+        .iter()
+        .map(|(object, bytes)| reference.file(object, bytes))
+        .collect();
+    let expected = reference.into_out();
+    for chunk in CHUNKS {
+        let mut scan = Scan::new(&pattern, &print, chunk);
+        for ((object, bytes), said) in files.iter().zip(&said) {
+            let findings = scan.file(object, bytes);
+            let is_binary = !object.named && findings.nul.is_some();
+            if !(is_binary && print.format == Format::PathsWithout) {
+                assert_eq!(
+                    findings.found, said.found,
+                    "seed {seed}, chunk {chunk}: {pattern:?} {print:?}"
+                );
+            }
+            if let (Some(stats), Format::Text | Format::Json) = (&said.stats, print.format) {
+                assert_eq!(
+                    (findings.matches, findings.lines),
+                    (stats.matches(), stats.matched_lines()),
+                    "seed {seed}, chunk {chunk}: {pattern:?} {print:?}"
+                );
+            }
+        }
+        assert!(
+            scan.out == expected,
+            "seed {seed}, chunk {chunk}: {pattern:?} {print:?}\n--- ours\n{}\n--- ripgrep's\n{}\n--- file\n{:?}",
+            String::from_utf8_lossy(&scan.out),
+            String::from_utf8_lossy(&expected),
+            files
+                .iter()
+                .map(|(object, bytes)| (object, String::from_utf8_lossy(bytes)))
+                .collect::<Vec<_>>(),
+        );
+    }
+}
+
+fn pattern(random: &mut Random) -> PatternConfig {
+    let (patterns, fixed_strings) = random::patterns(random);
+    let multi_line = random.one_in(5);
+    let mut pattern = PatternConfig {
+        fixed_strings,
+        case: random.pick(&[Case::Sensitive, Case::Sensitive, Case::Insensitive, Case::Smart]),
+        bounds: random.pick(&[
+            Bounds::None,
+            Bounds::None,
+            Bounds::None,
+            Bounds::Word,
+            Bounds::Line,
+        ]),
+        invert: random.one_in(5),
+        multi_line,
+        crlf: random.one_in(5),
+        text: random.one_in(5),
+        max_count: random.one_in(4).then(|| random.pick(&[1, 1, 2, 3, 10])),
+        ..PatternConfig::new(patterns)
+    };
+    if multi_line && !fixed_strings && random.one_in(2) {
+        let ranges = [
+            "use\\s+foo",
+            "e\n",
+            "(?s)foo.*?bar",
+            "\n\n",
+            "r$\n^u",
+            "[^x]{30}",
+            "\\s",
+        ];
+        pattern.patterns.push(random.pick(&ranges).to_owned());
+    }
+    pattern
+}
+
+fn print(random: &mut Random) -> PrintConfig {
+    let context = random.one_in(3);
+    PrintConfig {
+        format: random.pick(&FORMATS),
+        path: !random.one_in(3),
+        heading: random.one_in(3),
+        line_numbers: random.one_in(2),
+        column: random.one_in(4),
+        byte_offset: random.one_in(4),
+        only_matching: random.one_in(4),
+        color: random.one_in(3),
+        before: if context { random.pick(&[0, 1, 2, 5]) } else { 0 },
+        after: if context { random.pick(&[0, 1, 2, 5]) } else { 0 },
+        stats: random.one_in(5),
+        timed: false,
+    }
+}

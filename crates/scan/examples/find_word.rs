@@ -27,7 +27,9 @@ impl Engine for Word {
 
     fn scan(&self, piece: Piece<'_>, (): &mut (), found: &mut Found) {
         let mut bytes = piece.bytes;
-        if piece.offset == 0 && let Some(nul) = memchr(0, bytes) {
+        if piece.offset == 0
+            && let Some(nul) = memchr(0, bytes)
+        {
             found.nul = Some(nul as u64);
             bytes = &bytes[..nul];
         }
@@ -83,7 +85,13 @@ impl Output for Plain {
         Ok(More::Wanted)
     }
 
-    fn end(&self, file: Findings, object: &Object, _: &mut dyn ReadAt, out: &mut Vec<u8>) -> io::Result<Findings> {
+    fn end(
+        &self,
+        file: Findings,
+        object: &Object,
+        _: &mut dyn ReadAt,
+        out: &mut Vec<u8>,
+    ) -> io::Result<Findings> {
         if self.names_only {
             out.extend_from_slice(object.path().as_os_str().as_encoded_bytes());
             out.push(b'\n');
@@ -133,7 +141,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sink = Plain {
         names_only: config.names_only,
     };
-    let summary = parallel_scan_paths(roots, &engine, &config, &sink, CancelToken::default(), Default::default())?;
+    let summary = parallel_scan_paths(
+        roots,
+        &engine,
+        &config,
+        &sink,
+        CancelToken::default(),
+        Default::default(),
+    )?;
     eprintln!("{summary:?}");
     Ok(())
 }

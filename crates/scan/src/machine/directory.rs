@@ -21,10 +21,10 @@ use crate::rules::{Chain, Place};
 use crate::sink::Sink;
 
 /// Names that a turn takes.
-const TURN: usize = 64;
+pub(crate) const TURN: usize = 64;
 
-/// Names after which a directory's first batch is full.
-const FIRST: usize = 512;
+/// Turns after which a directory's first batch is full.
+const FIRST: usize = 8;
 
 /// The rest of a directory.
 pub struct Cursor<F: FileSystem> {
@@ -82,7 +82,7 @@ where
         }
         let batch = Arc::clone(&cursor.batch);
         let from = cursor.next;
-        let to = batch.len().min(from + TURN);
+        let to = batch.len().min(from + self.machine.turn);
         cursor.next = to;
         if to < batch.len() || cursor.more {
             self.cx.spawn_local(Task::Cursor(Box::new(cursor)));
@@ -100,7 +100,7 @@ where
             return;
         }
         let machine = self.machine;
-        let taken = self.cx.access("take from the source", || source.take(TURN));
+        let taken = self.cx.access("take from the source", || source.take(machine.turn));
         let count = taken.files.len();
         if !taken.ended {
             self.cx.spawn_local(Task::Source(source));
@@ -170,7 +170,7 @@ where
         let mut names = Names::default();
         let mut more = true;
         let mut failed = None;
-        while more && (whole || names.len() < FIRST) && !machine.cancel.is_cancelled() {
+        while more && (whole || names.len() < FIRST * machine.turn) && !machine.cancel.is_cancelled() {
             let read = cx.access("read a directory", || machine.files.read_dir(&dir, &mut names));
             more = match read {
                 Ok(more) => more,

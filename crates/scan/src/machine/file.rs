@@ -29,6 +29,9 @@ pub(crate) struct Again<'f, F: FileSystem> {
     converter: Option<Converter>,
 }
 
+/// Reads by way of a context.
+type ReadWith<'r, C> = dyn FnMut(&mut C, u64, &mut [u8]) -> Result<usize, Stop> + 'r;
+
 /// One file's search by one worker.
 struct Search<O: Output> {
     object: Object,
@@ -229,7 +232,7 @@ where
         search: &mut Search<K::Output>,
         file: &F::File,
         lines: &mut Lines<'_>,
-        read: &mut dyn FnMut(&mut C, u64, &mut [u8]) -> Result<usize, Stop>,
+        read: &mut ReadWith<'_, C>,
     ) -> Option<Stop> {
         loop {
             let cx = &mut *self.cx;

@@ -390,7 +390,7 @@ mod tests {
             let mut text = Vec::new();
             for _ in 0..round % 90 {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                let newline = (random >> 40) % [3, 9, 40][round % 3] == 0;
+                let newline = (random >> 40).is_multiple_of([3, 9, 40][round % 3]);
                 text.push(if newline {
                     b'\n'
                 } else {

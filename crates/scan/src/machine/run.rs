@@ -10,6 +10,7 @@ use executor_core::ports::Access;
 
 use super::batch::Discovered;
 use super::counters::Counters;
+use super::directory::TURN;
 use super::scratch::{LocalScratch, Parts};
 use super::task::Task;
 use super::window::Window;
@@ -55,6 +56,8 @@ pub struct Machine<F: FileSystem, E, K> {
     pub(crate) window: Window,
     pub(crate) cancel: CancelToken,
     pub(crate) progress: Arc<Progress>,
+    /// Names that a turn takes, 1 to 64.
+    pub(crate) turn: usize,
     next_id: AtomicU64,
     failure: Mutex<Option<io::Error>>,
 }
@@ -98,6 +101,7 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
             window: Window::new(&config),
             cancel: CancelToken::default(),
             progress: Arc::default(),
+            turn: TURN,
             next_id: AtomicU64::new(0),
             failure: Mutex::new(None),
             config,
@@ -120,6 +124,13 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
     pub fn watched(mut self, cancel: CancelToken, progress: Arc<Progress>) -> Self {
         self.cancel = cancel;
         self.progress = progress;
+        self
+    }
+
+    /// Turns of a directory take `names` names, at most 64: for tests.
+    #[must_use]
+    pub fn in_turns_of(mut self, names: usize) -> Self {
+        self.turn = names.clamp(1, TURN);
         self
     }
 
@@ -229,7 +240,7 @@ where
     /// The report of an object that puts out nothing.
     pub(crate) fn end_without_output(&mut self, found: Discovered<F>, report: &Report) {
         let position = found.position();
-        let object = std::mem::replace(&mut self.parts.object, Object::default());
+        let object = std::mem::take(&mut self.parts.object);
         self.report(found, &object, report);
         self.parts.object = object;
         if self.machine.window.is_sorted {

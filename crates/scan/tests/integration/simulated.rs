@@ -20,7 +20,9 @@ struct Scene {
     texts: BTreeMap<PathBuf, Vec<u8>>,
     config: ParallelScanConfig,
     word: Word,
-    /// Reads after which the scan is cancelled.
+    /// Names that a turn takes.
+    turn: usize,
+    /// Tasks after which the scan is cancelled.
     cancel_after: Option<usize>,
 }
 
@@ -59,6 +61,7 @@ impl Scene {
             texts,
             config,
             word,
+            turn: 1 + random.below(3) as usize,
             cancel_after: random.one_in(6).then(|| random.below(60) as usize),
         }
     }
@@ -71,7 +74,7 @@ fn fill(
     folder: &str,
     depth: usize,
 ) {
-    for number in 0..random.below(6) {
+    for number in 0..random.below(8) {
         let path = format!("{folder}/{number}");
         match random.below(12) {
             0..=2 if depth < 3 => {
@@ -90,7 +93,6 @@ fn fill(
     }
 }
 
-/// Cancels after a number of reports of progress.
 fn scan(simulation: Simulation) -> Result<(), Failure> {
     let seed = simulation.seed();
     let workers = 1 + (seed % 3) as usize;
@@ -99,13 +101,14 @@ fn scan(simulation: Simulation) -> Result<(), Failure> {
         texts,
         config,
         word,
+        turn,
         cancel_after,
     } = Scene::draw(seed, workers);
     let progress = Arc::new(Progress::default());
     let cancel = CancelToken::default();
     let sink = Memory::new(Numbered::default());
     let machine = Machine::tree(files.clone(), word.clone(), &config, sink);
-    let machine = Rc::new(machine.watched(cancel.clone(), Arc::clone(&progress)));
+    let machine = Rc::new(machine.watched(cancel.clone(), Arc::clone(&progress)).in_turns_of(turn));
     let root = FileTask {
         file_id: 0,
         path: PathBuf::from("/root"),
@@ -218,7 +221,7 @@ fn every_object_is_reported(
         };
         let fits = report.is_some_and(|report| expected.iter().any(|begin| report.starts_with(begin)));
         ensure(
-            fits || is_broken && report.is_some_and(|report| is_before(report)),
+            fits || is_broken && report.is_some_and(is_before),
             || {
                 format!(
                     "{} ({kind:?}, broken: {is_broken}) was reported as {report:?}",

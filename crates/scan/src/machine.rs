@@ -24,6 +24,7 @@ mod run;
 mod scratch;
 mod source;
 mod task;
+mod text;
 mod window;
 
 pub use batch::{Batch, Dir, Discovered};

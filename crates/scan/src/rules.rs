@@ -137,7 +137,11 @@ impl Rules {
 
     /// Whether `path`, which is named `name`, is left out.
     pub(crate) fn leave_out(&self, chain: &Chain, path: &Path, name: &OsStr, is_dir: bool) -> bool {
-        let path = path.strip_prefix("./").unwrap_or(path);
+        let path = if path.as_os_str().as_encoded_bytes().starts_with(b"./") {
+            path.strip_prefix("./").unwrap_or(path)
+        } else {
+            path
+        };
         match self.matched(chain, path, is_dir) {
             Verdict::Out => true,
             Verdict::In => false,

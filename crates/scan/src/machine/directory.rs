@@ -100,7 +100,9 @@ where
             return;
         }
         let machine = self.machine;
-        let taken = self.cx.access("take from the source", || source.take(machine.turn));
+        let taken = self
+            .cx
+            .access("take from the source", || source.take(machine.turn));
         let count = taken.files.len();
         if !taken.ended {
             self.cx.spawn_local(Task::Source(source));
@@ -331,7 +333,8 @@ where
     fn hand_on(&mut self, batch: &Arc<Batch<F>>, decided: &[Decided]) {
         let machine = self.machine;
         let wanted = decided.iter().filter(|object| !object.is_dir).count();
-        let mut permits = if wanted == 0 {
+        // A name alone is put out sooner than it is handed on.
+        let mut permits = if wanted == 0 || machine.config.names_only {
             0
         } else {
             self.cx

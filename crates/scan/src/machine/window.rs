@@ -97,7 +97,11 @@ impl Window {
             _ => state.write(sink, bytes)?,
         }
         bytes.clear();
-        Ok(())
+        if sink.is_prompt() {
+            state.flush(sink)
+        } else {
+            Ok(())
+        }
     }
 
     /// Puts out a part of an object, or keeps it until its turn.

@@ -74,7 +74,7 @@ impl Chain {
             let git = place.git(rules);
             let has_git =
                 rules.config.require_git && rules.config.git_ignore && (git.is_some() || place.has(".jj"));
-            let node = place.node(rules, git);
+            let node = place.node(rules, git, chain.heeds_git(rules) || has_git);
             chain = chain.with(Node {
                 is_above: true,
                 has_git,
@@ -87,10 +87,14 @@ impl Chain {
     /// These rules and those of the directory at `place`.
     pub(crate) fn below<F: FileSystem>(&self, rules: &Rules, place: &Place<'_, F>) -> Self {
         let git = place.git(rules);
-        let mut node = place.node(rules, git);
-        node.has_git =
-            rules.read_any_of_git() && (git.is_some() || place.may_have(".jj") && place.has(".jj"));
-        self.with(node)
+        let has_git = rules.read_any_of_git() && (git.is_some() || place.may_have(".jj") && place.has(".jj"));
+        let node = place.node(rules, git, self.heeds_git(rules) || has_git);
+        self.with(Node { has_git, ..node })
+    }
+
+    /// Whether git's rules count here.
+    fn heeds_git(&self, rules: &Rules) -> bool {
+        !rules.config.require_git || self.node.as_ref().is_some_and(|node| node.any_git)
     }
 
     fn with(&self, mut node: Node) -> Self {
@@ -106,7 +110,7 @@ impl Chain {
     }
 
     pub(super) fn matched(&self, rules: &Rules, path: &Path, is_dir: bool) -> Verdict {
-        let any_git = !rules.config.require_git || self.node.as_ref().is_some_and(|node| node.any_git);
+        let any_git = self.heeds_git(rules);
         let mut found = ByKind::default();
         let mut absolute = None;
         let mut saw_git = false;
@@ -195,14 +199,15 @@ impl Node {
 }
 
 impl<F: FileSystem> Place<'_, F> {
-    /// What the ignore files say. `git` is what is known of `.git`.
-    fn node(&self, rules: &Rules, git: Option<Status>) -> Node {
+    /// What the ignore files say. `git` is what is known of `.git`. Without `heeds_git` git's files
+    /// are not read: a repository below does not look above itself.
+    fn node(&self, rules: &Rules, git: Option<Status>, heeds_git: bool) -> Node {
         let config = &rules.config;
         let custom: Vec<&str> = config.custom_names.iter().map(String::as_str).collect();
         let only_if = |wanted: bool, name: &'static str| {
             if wanted { vec![name] } else { Vec::new() }
         };
-        let exclude = (config.git_exclude && git.is_some())
+        let exclude = (heeds_git && config.git_exclude && git.is_some())
             .then(|| ignore_file::git_folder(self, git))
             .flatten()
             .map(|folder| folder.join("info/exclude"));
@@ -211,7 +216,7 @@ impl<F: FileSystem> Place<'_, F> {
             is_above: false,
             custom: self.rules_of(rules, &custom),
             dot_ignore: self.rules_of(rules, &only_if(config.dot_ignore, ".ignore")),
-            git_ignore: self.rules_of(rules, &only_if(config.git_ignore, ".gitignore")),
+            git_ignore: self.rules_of(rules, &only_if(heeds_git && config.git_ignore, ".gitignore")),
             git_exclude: exclude.map_or_else(Gitignore::empty, |path| {
                 let text = self.read_path(&path);
                 self.build(rules, text.iter().map(|text| (path.as_path(), text.as_slice())))

@@ -11,3 +11,4 @@ mod simulated;
 mod sorted;
 mod support;
 mod walk;
+mod whole;

@@ -105,7 +105,7 @@ fn compare(seed: u64) {
     }
 }
 
-fn pattern(random: &mut Random) -> PatternConfig {
+pub(crate) fn pattern(random: &mut Random) -> PatternConfig {
     let (patterns, fixed_strings) = random::patterns(random);
     let multi_line = random.one_in(5);
     let mut pattern = PatternConfig {
@@ -140,7 +140,7 @@ fn pattern(random: &mut Random) -> PatternConfig {
     pattern
 }
 
-fn print(random: &mut Random) -> PrintConfig {
+pub(crate) fn print(random: &mut Random) -> PrintConfig {
     let context = random.one_in(3);
     PrintConfig {
         format: random.pick(&FORMATS),

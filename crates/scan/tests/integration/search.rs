@@ -206,3 +206,58 @@ fn a_folder_that_a_caller_names_as_a_file_is_an_error_of_its_own() {
     let summary = process_file(task, &Word::new("x"), &config, &sink).expect("it runs");
     assert_eq!((summary.objects, summary.errors), (1, 1));
 }
+
+/// Hears how far the scan is whenever a small file is reported.
+struct Watching {
+    memory: Memory<Numbered>,
+    progress: std::sync::Arc<scan::Progress>,
+    bytes: std::sync::atomic::AtomicU64,
+}
+
+impl scan::Sink for Watching {
+    type Output = Numbered;
+
+    fn output(&self) -> &Numbered {
+        &self.memory.output
+    }
+
+    fn write(&self, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn report(&self, object: &scan::object::Object, _: &scan::report::Report) {
+        if object.path.file_name().is_some_and(|name| name != "large") {
+            let bytes = self.progress.bytes();
+            self.bytes.fetch_max(bytes, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn small_files_do_not_wait_for_a_large_one() {
+    let folder = tempfile::tempdir().expect("there is a folder for such");
+    let large = 96_u64 << 20;
+    write(
+        &folder.path().join("large"),
+        "a line of a large file\n".repeat(large as usize / 23),
+    );
+    for number in 0..1_000 {
+        write(&folder.path().join(format!("{number}")), "a needle\n");
+    }
+    let progress = std::sync::Arc::new(scan::Progress::default());
+    let sink = Watching {
+        memory: Memory::new(Numbered::default()),
+        progress: std::sync::Arc::clone(&progress),
+        bytes: std::sync::atomic::AtomicU64::new(0),
+    };
+    let config = ParallelScanConfig::with_workers(2);
+    let roots = vec![folder.path().to_path_buf()];
+    let cancel = scan::CancelToken::default();
+    let summary = scan::parallel_scan_paths(roots, &Word::new("needle"), &config, &sink, cancel, progress);
+    assert_eq!(summary.expect("it runs").objects, 1_001);
+    let bytes = sink.bytes.into_inner();
+    assert!(
+        bytes < large / 2,
+        "{bytes} bytes were read before the last small file"
+    );
+}

@@ -39,8 +39,10 @@ pub(crate) struct Disk {
 pub(crate) enum Strike {
     /// Its bytes have changed; it can be read.
     Changed,
-    /// It has to be reported as an error.
+    /// A read of it failed: an error, unless the search had ended before.
     Broken,
+    /// It could not be opened: an error.
+    Refused,
 }
 
 #[derive(Debug)]
@@ -209,7 +211,7 @@ impl Disk {
         if !self.strikes() {
             return Ok(());
         }
-        self.strike(path, Strike::Broken);
+        self.strike(path, Strike::Refused);
         Err(match self.random.below(2) {
             0 => io::ErrorKind::NotFound.into(),
             _ => io::ErrorKind::PermissionDenied.into(),

@@ -208,7 +208,7 @@ impl Work<'_> {
         self.after(line.offset, false)?;
         if self.object.named {
             self.file.found += 1;
-            self.file.matched_lines += 1;
+            self.file.matched_lines += text::lines(line.bytes).count().max(1) as u64;
             self.file.matches += line.matches as u64;
             self.stop(line.end());
         } else {

@@ -8,6 +8,7 @@
 mod context;
 
 use std::io;
+use std::path::Path;
 use std::time::Instant;
 
 use super::around::Around;
@@ -79,7 +80,7 @@ impl PrintedFile {
     }
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
     pub(super) fn piece(&mut self, found: &Found) -> io::Result<More> {
         let before = self.out.len();
         if !self.file.done {
@@ -140,7 +141,7 @@ impl Work<'_> {
                 matched_lines: file.matched_lines,
                 matches: file.matches,
             };
-            json::end(self.out, &self.object.path, nul, &stats);
+            json::end(self.out, self.path(), nul, &stats);
         }
         Ok(findings)
     }
@@ -257,7 +258,7 @@ impl Work<'_> {
         self.gap(line.offset);
         self.begin();
         match self.printer.config.format {
-            Format::Json => json::line(self.out, "match", &self.object.path, line),
+            Format::Json => json::line(self.out, "match", self.path(), line),
             _ if self.printer.ranges => self.text().range(line),
             _ => self.text().line(line, Kind::Found),
         }
@@ -278,7 +279,7 @@ impl Work<'_> {
         }
         self.file.begun = true;
         match self.printer.config.format {
-            Format::Json => json::begin(self.out, &self.object.path),
+            Format::Json => json::begin(self.out, self.path()),
             _ => {
                 let printer = self.printer;
                 self.text().begin(&printer.separator);
@@ -295,11 +296,19 @@ impl Work<'_> {
         matches!(self.printer.config.format, Format::Text | Format::Json)
     }
 
+    fn path(&self) -> &'a Path {
+        let path = &self.object.path;
+        match path.strip_prefix("./") {
+            Ok(rest) if self.printer.config.strip_dot => rest,
+            _ => path,
+        }
+    }
+
     fn text(&mut self) -> TextPrinter<'_> {
         TextPrinter {
             config: &self.printer.config,
             terminator: self.printer.terminator,
-            path: &self.object.path,
+            path: self.path(),
             out: self.out,
         }
     }

@@ -69,6 +69,16 @@ fn compare(seed: u64) {
     if pattern.max_count.is_some() && !matches!(print.format, Format::Text | Format::Json) {
         (print.before, print.after) = (0, 0);
     }
+    // Of an empty match behind the last line ripgrep shows the line before.
+    let may_be_empty = ["", "x*", r"^\s*$"];
+    if pattern.multi_line
+        && pattern
+            .patterns
+            .iter()
+            .any(|pattern| may_be_empty.contains(&pattern.as_str()))
+    {
+        print.before = 0;
+    }
     // There ripgrep panics at matches that go on in the next line.
     if pattern.multi_line && pattern.invert && print.format == Format::Json {
         print.format = Format::Text;
@@ -78,7 +88,16 @@ fn compare(seed: u64) {
         .iter()
         .map(|(object, bytes)| reference.file(object, bytes))
         .collect();
-    let expected = reference.into_out();
+    // How far an inverted search with a bound has read depends on ripgrep's blocks.
+    let has_loose_end = pattern.invert && pattern.max_count.is_some();
+    let comparable = |out: Vec<u8>| {
+        if has_loose_end {
+            without_bytes_searched(&out)
+        } else {
+            out
+        }
+    };
+    let expected = comparable(reference.into_out());
     for chunk in CHUNKS {
         let mut scan = Scan::new(&pattern, &print, chunk);
         for ((object, bytes), said) in files.iter().zip(&said) {
@@ -98,16 +117,27 @@ fn compare(seed: u64) {
                 );
             }
         }
+        let ours = comparable(scan.out);
         assert!(
-            scan.out == expected,
+            ours == expected,
             "seed {seed}, chunk {chunk}: {pattern:?} {print:?}\n{}\n--- files\n{:?}",
-            difference(&scan.out, &expected),
+            difference(&ours, &expected),
             files
                 .iter()
                 .map(|(object, bytes)| (object, String::from_utf8_lossy(bytes)))
                 .collect::<Vec<_>>(),
         );
     }
+}
+
+fn without_bytes_searched(json: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(json);
+    let mut parts = text.split("\"bytes_searched\":");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(part.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+    }
+    out.into_bytes()
 }
 
 /// The lines around the first byte that differs.
@@ -164,6 +194,7 @@ fn print(random: &mut Random) -> PrintConfig {
     PrintConfig {
         format: random.pick(&FORMATS),
         path: !random.one_in(3),
+        strip_dot: false,
         heading: random.one_in(3),
         line_numbers: random.one_in(2),
         column: random.one_in(4),

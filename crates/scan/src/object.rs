@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// A file that was named or discovered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object {
     /// Number in the order of discovery.
     pub id: u64,

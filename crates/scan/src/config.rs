@@ -208,7 +208,10 @@ mod tests {
         let config = ParallelScanConfig::with_workers(3);
         assert_eq!(config.validate(), Ok(()));
         assert_eq!((config.chunk_size, config.pool_buffers), (262_144, 12));
-        assert_eq!((config.max_in_flight_objects, config.seed), (1_024, 0x853c_49e6_748f_ea9b));
+        assert_eq!(
+            (config.max_in_flight_objects, config.seed),
+            (1_024, 0x853c_49e6_748f_ea9b)
+        );
         assert!(!config.follow_symlinks && config.skip_hidden && config.respect_gitignore);
         assert_eq!(config.max_file_size, None);
     }
@@ -217,12 +220,48 @@ mod tests {
     fn each_bad_field_is_named() {
         let base = ParallelScanConfig::with_workers(2);
         for (config, field) in [
-            (ParallelScanConfig { workers: 0, ..base.clone() }, "workers"),
-            (ParallelScanConfig { chunk_size: 0, ..base.clone() }, "chunk_size"),
-            (ParallelScanConfig { chunk_size: 2 << 20, ..base.clone() }, "chunk_size"),
-            (ParallelScanConfig { pool_buffers: 1, ..base.clone() }, "pool_buffers"),
-            (ParallelScanConfig { max_in_flight_objects: 0, ..base.clone() }, "max_in_flight_objects"),
-            (ParallelScanConfig { open_files_max: 0, ..base }, "open_files_max"),
+            (
+                ParallelScanConfig {
+                    workers: 0,
+                    ..base.clone()
+                },
+                "workers",
+            ),
+            (
+                ParallelScanConfig {
+                    chunk_size: 0,
+                    ..base.clone()
+                },
+                "chunk_size",
+            ),
+            (
+                ParallelScanConfig {
+                    chunk_size: 2 << 20,
+                    ..base.clone()
+                },
+                "chunk_size",
+            ),
+            (
+                ParallelScanConfig {
+                    pool_buffers: 1,
+                    ..base.clone()
+                },
+                "pool_buffers",
+            ),
+            (
+                ParallelScanConfig {
+                    max_in_flight_objects: 0,
+                    ..base.clone()
+                },
+                "max_in_flight_objects",
+            ),
+            (
+                ParallelScanConfig {
+                    open_files_max: 0,
+                    ..base
+                },
+                "open_files_max",
+            ),
         ] {
             assert_eq!(config.validate().expect_err(field).field, field);
         }

@@ -31,7 +31,14 @@ pub fn parallel_scan_dir<E: Engine, K: Sink>(
     sink: &K,
 ) -> Result<Summary, ScanError> {
     let roots = vec![root.to_path_buf()];
-    parallel_scan_paths(roots, engine, config, sink, CancelToken::default(), Arc::default())
+    parallel_scan_paths(
+        roots,
+        engine,
+        config,
+        sink,
+        CancelToken::default(),
+        Arc::default(),
+    )
 }
 
 /// Searches every file below each of `roots`, by one set of workers. `cancel` ends it early, and
@@ -67,7 +74,14 @@ pub fn scan_local<E: Engine, K: Sink>(
     config: &LocalConfig,
     sink: &K,
 ) -> Result<Summary, ScanError> {
-    scan_local_with_progress(engine, source, config, sink, CancelToken::default(), Arc::default())
+    scan_local_with_progress(
+        engine,
+        source,
+        config,
+        sink,
+        CancelToken::default(),
+        Arc::default(),
+    )
 }
 
 /// Searches the files that `source` names. `cancel` ends it early, and `progress` tells how far it

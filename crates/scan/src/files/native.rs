@@ -6,9 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    Advice, AtFlags, CWD, FileType, Mode, OFlags, RawDir, fadvise, fstat, openat, statat,
-};
+use rustix::fs::{Advice, AtFlags, CWD, FileType, Mode, OFlags, RawDir, fadvise, fstat, openat, statat};
 
 use super::{At, FileSystem, Kind, Names, Status};
 

@@ -113,12 +113,7 @@ impl<F: FileSystem> Discovered<F> {
     }
 
     /// Calls `open` with the place. Links are followed if the caller named it, or if `follow`.
-    pub(crate) fn at<R>(
-        &self,
-        path: &Path,
-        follow: bool,
-        open: impl FnOnce(At<'_, F::Dir>) -> R,
-    ) -> R {
+    pub(crate) fn at<R>(&self, path: &Path, follow: bool, open: impl FnOnce(At<'_, F::Dir>) -> R) -> R {
         match &self.batch.of {
             BatchOf::Dir { dir, names } => match &dir.open {
                 Some((dir, _)) => open(At {
@@ -154,18 +149,24 @@ impl<F: FileSystem> Drop for Discovered<F> {
 
 impl<F: FileSystem> fmt::Debug for Dir<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Dir").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Dir")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 
 impl<F: FileSystem> fmt::Debug for Batch<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Batch")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
 impl<F: FileSystem> fmt::Debug for Discovered<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Discovered").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("Discovered")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
     }
 }

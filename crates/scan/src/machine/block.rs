@@ -75,6 +75,8 @@ impl Drop for Block {
 
 impl fmt::Debug for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Block").field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("Block")
+            .field("size", &self.size)
+            .finish_non_exhaustive()
     }
 }

@@ -160,7 +160,9 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
             return Claim::Chunk { index, share };
         }
         state.copies -= 1;
-        if state.folded == state.end && let Some(mut fold) = state.fold.take() {
+        if state.folded == state.end
+            && let Some(mut fold) = state.fold.take()
+        {
             fold.stopped = fold.stopped.take().or(Some(Stop::Cancelled));
             return Claim::End(fold);
         }
@@ -244,6 +246,8 @@ impl<F: FileSystem, O: Output> State<F, O> {
 
 impl<F: FileSystem, O: Output> fmt::Debug for Chunked<F, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chunked").field("size", &self.size).finish_non_exhaustive()
+        f.debug_struct("Chunked")
+            .field("size", &self.size)
+            .finish_non_exhaustive()
     }
 }

@@ -64,12 +64,10 @@ impl Gauge {
                 return 0;
             }
             // Ordering: Relaxed. As above.
-            match self.free.compare_exchange_weak(
-                free,
-                free - taken,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            ) {
+            match self
+                .free
+                .compare_exchange_weak(free, free - taken, Ordering::Relaxed, Ordering::Relaxed)
+            {
                 Ok(_) => return taken,
                 Err(now) => free = now,
             }

@@ -106,9 +106,9 @@ where
             self.cx.spawn_local(Task::Source(source));
         } else if machine.window.is_sorted {
             let total = taken.first_index + count;
-            let closed = self
-                .cx
-                .access("end of the source", || machine.window.close_root(&machine.sink, total));
+            let closed = self.cx.access("end of the source", || {
+                machine.window.close_root(&machine.sink, total)
+            });
             machine.check(closed);
         }
         let batch = Arc::new(Batch {
@@ -197,7 +197,9 @@ where
         let node = if machine.window.is_sorted {
             names.sort();
             let position = found.position();
-            cx.access("a directory's place", || machine.window.open_dir(position, names.len()))
+            cx.access("a directory's place", || {
+                machine.window.open_dir(position, names.len())
+            })
         } else {
             Tree::root()
         };
@@ -313,12 +315,14 @@ where
             }
         }
         if gone != 0 && machine.window.is_sorted {
-            let positions = range.clone().filter(|index| gone >> (index - range.start) & 1 == 1);
+            let positions = range
+                .clone()
+                .filter(|index| gone >> (index - range.start) & 1 == 1);
             let node = dir.node;
             let positions = positions.map(|index| Position { node, index });
-            let done = self
-                .cx
-                .access("nothing to put out", || machine.window.gone(&machine.sink, positions));
+            let done = self.cx.access("nothing to put out", || {
+                machine.window.gone(&machine.sink, positions)
+            });
             machine.check(done);
         }
     }
@@ -330,7 +334,8 @@ where
         let mut permits = if wanted == 0 {
             0
         } else {
-            self.cx.access("take permits", || machine.counters.permits.take(wanted))
+            self.cx
+                .access("take permits", || machine.counters.permits.take(wanted))
         };
         let mut alone = wanted - permits;
         for object in decided.iter().rev() {
@@ -366,6 +371,8 @@ where
 
 impl<F: FileSystem> fmt::Debug for Cursor<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cursor").field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("Cursor")
+            .field("next", &self.next)
+            .finish_non_exhaustive()
     }
 }

@@ -87,9 +87,9 @@ where
             return;
         }
         let machine = self.machine;
-        let put = self
-            .cx
-            .access("put out whole objects", || machine.window.put_whole(&machine.sink, out));
+        let put = self.cx.access("put out whole objects", || {
+            machine.window.put_whole(&machine.sink, out)
+        });
         machine.check(put);
     }
 }

@@ -79,7 +79,11 @@ where
         }
         let in_lines = matches!(self.machine.engine.unit(), Unit::Lines { .. });
         let is_large = status.len / CHUNKS_ALONE > self.machine.config.chunk_size as u64;
-        if may_share && is_large && in_lines && let Some(slot) = self.machine.counters.slot() {
+        if may_share
+            && is_large
+            && in_lines
+            && let Some(slot) = self.machine.counters.slot()
+        {
             // A text that must be read in order cannot be shared.
             if let Ok(Encoding::Bytes { skip }) = self.encoding(&file) {
                 return self.share(found, file, slot, status.len, skip);
@@ -298,7 +302,12 @@ where
         }
     }
 
-    fn search(&mut self, search: &mut Search<K::Output>, piece: Piece<'_>, file: &F::File) -> Result<More, Stop> {
+    fn search(
+        &mut self,
+        search: &mut Search<K::Output>,
+        piece: Piece<'_>,
+        file: &F::File,
+    ) -> Result<More, Stop> {
         let Search {
             object,
             outlet,
@@ -355,7 +364,9 @@ fn converted(mut file: &[u8], encoding: Encoding) -> Vec<u8> {
         let filled = text.len();
         text.resize(filled + file.len().max(4_096), 0);
         // Memory can be read.
-        let read = converter.of(&mut file).read_at(filled as u64, &mut text[filled..]);
+        let read = converter
+            .of(&mut file)
+            .read_at(filled as u64, &mut text[filled..]);
         let read = read.unwrap_or(0);
         text.truncate(filled + read);
         if read == 0 {
@@ -397,7 +408,10 @@ impl<F: FileSystem> ReadAt for Raw<'_, F> {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < into.len() {
-            match self.files.read_at(self.file, offset + filled as u64, &mut into[filled..]) {
+            match self
+                .files
+                .read_at(self.file, offset + filled as u64, &mut into[filled..])
+            {
                 Ok(0) => break,
                 Ok(got) => filled += got,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -95,7 +95,11 @@ impl Store {
     }
 
     /// Hands what is kept of an object to `put`, in order.
-    pub(crate) fn take(&mut self, kept: Kept, mut put: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn take(
+        &mut self,
+        kept: Kept,
+        mut put: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         for segment in kept.0 {
             match segment {
                 Segment::Memory(bytes) => {
@@ -117,7 +121,12 @@ impl Store {
         Ok(())
     }
 
-    fn back(&self, mut offset: u64, len: u64, put: &mut impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    fn back(
+        &self,
+        mut offset: u64,
+        len: u64,
+        put: &mut impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         let Some(file) = &self.file else {
             return Ok(());
         };
@@ -168,7 +177,9 @@ mod tests {
         let (mut one, mut other) = (Kept::default(), Kept::default());
         for round in 0..1_000_u32 {
             let kept = if round % 3 == 0 { &mut one } else { &mut other };
-            store.add(kept, format!("{round} ").as_bytes()).expect("there is a folder");
+            store
+                .add(kept, format!("{round} ").as_bytes())
+                .expect("there is a folder");
         }
         assert!(store.memory <= 10 && store.spilled > 3_000);
         let numbers = |of: &dyn Fn(u32) -> bool| -> String {

@@ -159,7 +159,10 @@ impl<'b> Lines<'b> {
                 self.at += newline as u64 + 1;
                 self.state = State::Lines;
             }
-            None if self.at_end_of_file || in_range < self.hi || self.end.is_some_and(|end| self.read_at >= end) => {
+            None if self.at_end_of_file
+                || in_range < self.hi
+                || self.end.is_some_and(|end| self.read_at >= end) =>
+            {
                 self.state = State::Done;
             }
             None => self.at = self.read_at,
@@ -388,7 +391,11 @@ mod tests {
             for _ in 0..round % 90 {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let newline = (random >> 40) % [3, 9, 40][round % 3] == 0;
-                text.push(if newline { b'\n' } else { b'a' + (random >> 33) as u8 % 3 });
+                text.push(if newline {
+                    b'\n'
+                } else {
+                    b'a' + (random >> 33) as u8 % 3
+                });
             }
             for chunk in [1, 2, 7, 16, 64, 200] {
                 for block in [1, 5, 16, 300] {

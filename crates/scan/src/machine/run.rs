@@ -25,7 +25,10 @@ use crate::rules::Rules;
 use crate::sink::Sink;
 
 /// The context that the runner needs: a worker's, on threads or in the simulator.
-pub trait Context<F: FileSystem, E: Engine, O: Output>: TaskCtx<Task<F, O>, LocalScratch<E>> + Access {}
+pub trait Context<F: FileSystem, E: Engine, O: Output>:
+    TaskCtx<Task<F, O>, LocalScratch<E>> + Access
+{
+}
 
 impl<F, E, O, C> Context<F, E, O> for C
 where
@@ -264,6 +267,8 @@ pub(crate) fn read<F: FileSystem, E, K>(
 
 impl<F: FileSystem, E, K> fmt::Debug for Machine<F, E, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Machine").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Machine")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }

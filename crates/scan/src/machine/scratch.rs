@@ -54,7 +54,9 @@ impl<E: Engine> LocalScratch<E> {
     /// Sums over what this worker did.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        self.0.as_ref().map_or_else(Summary::default, |parts| parts.summary)
+        self.0
+            .as_ref()
+            .map_or_else(Summary::default, |parts| parts.summary)
     }
 
     pub(crate) fn take(&mut self) -> Box<Parts<E>> {
@@ -66,13 +68,18 @@ impl<E: Engine> LocalScratch<E> {
     }
 
     pub(crate) fn out(&mut self) -> Vec<u8> {
-        self.0.as_mut().map(|parts| std::mem::take(&mut parts.out)).unwrap_or_default()
+        self.0
+            .as_mut()
+            .map(|parts| std::mem::take(&mut parts.out))
+            .unwrap_or_default()
     }
 }
 
 impl<E: Engine> Parts<E> {
     pub(crate) fn take_block(&mut self) -> Block {
-        self.block.take().expect("a worker's buffer comes back after every file")
+        self.block
+            .take()
+            .expect("a worker's buffer comes back after every file")
     }
 }
 

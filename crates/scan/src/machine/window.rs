@@ -118,7 +118,12 @@ impl Window {
     }
 
     /// Puts out an object's last part, and what waited for its end.
-    pub(crate) fn finish<K: Sink>(&self, sink: &K, mut stream: Stream, bytes: &mut Vec<u8>) -> io::Result<()> {
+    pub(crate) fn finish<K: Sink>(
+        &self,
+        sink: &K,
+        mut stream: Stream,
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let mut state = self.lock();
         let State { order, store, .. } = &mut *state;
         match order {
@@ -156,7 +161,11 @@ impl Window {
             }
         }
         bytes.clear();
-        if sink.is_prompt() { state.flush(sink) } else { Ok(()) }
+        if sink.is_prompt() {
+            state.flush(sink)
+        } else {
+            Ok(())
+        }
     }
 
     /// The object at `position` is a directory of `total` names.

@@ -192,14 +192,20 @@ impl<'a> Work<'a> {
     }
 
     fn verdict(&self, line: &Line<'_>) -> Verdict {
-        let Printer { reads_nul, .. } = self.printer;
-        if *reads_nul || (self.object.named && self.printer.config.format != Format::Text) {
+        let nul = self.file.nul.or(self.file.converted);
+        let is_known = nul.is_some() || known_at(line.end()) <= self.file.known;
+        if self.printer.reads_nul {
             return Verdict::Text;
         }
-        match self.file.nul.or(self.file.converted) {
+        if self.object.named && self.printer.config.format != Format::Text {
+            // Whether a file is binary is said even of one that is read up to a bound.
+            let waits = self.printer.max_count.is_some() && !is_known;
+            return if waits { Verdict::NotYet } else { Verdict::Text };
+        }
+        match nul {
             Some(nul) if line.end() <= text_ends(nul) => Verdict::Text,
             Some(_) => Verdict::Binary,
-            None if known_at(line.end()) <= self.file.known => Verdict::Text,
+            None if is_known => Verdict::Text,
             None => Verdict::NotYet,
         }
     }
@@ -238,8 +244,10 @@ impl<'a> Work<'a> {
         if is_bounded && bound.is_some_and(|bound| self.file.found >= bound) {
             self.file.last = line.end();
             self.after(u64::MAX, true)?;
-            // A NUL behind the bound would not have been read.
-            (self.file.nul, self.file.converted) = (None, None);
+            // A NUL in a later block would not have been read.
+            let read = known_at(line.end());
+            self.file.nul = self.file.nul.filter(|nul| *nul < read);
+            self.file.converted = self.file.converted.filter(|nul| *nul < read);
             let ended = self.file.after > 0;
             self.stop(if ended { self.file.visited } else { self.file.last });
         }

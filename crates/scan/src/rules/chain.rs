@@ -88,8 +88,8 @@ impl Chain {
     pub(crate) fn below<F: FileSystem>(&self, rules: &Rules, place: &Place<'_, F>) -> Self {
         let git = place.git(rules);
         let mut node = place.node(rules, git);
-        node.has_git = rules.read_any_of_git()
-            && (git.is_some() || place.may_have(".jj") && place.has(".jj"));
+        node.has_git =
+            rules.read_any_of_git() && (git.is_some() || place.may_have(".jj") && place.has(".jj"));
         self.with(node)
     }
 
@@ -106,8 +106,7 @@ impl Chain {
     }
 
     pub(super) fn matched(&self, rules: &Rules, path: &Path, is_dir: bool) -> Verdict {
-        let any_git =
-            !rules.config.require_git || self.node.as_ref().is_some_and(|node| node.any_git);
+        let any_git = !rules.config.require_git || self.node.as_ref().is_some_and(|node| node.any_git);
         let mut found = ByKind::default();
         let mut absolute = None;
         let mut saw_git = false;
@@ -134,7 +133,12 @@ impl Chain {
             }
             saw_git |= node.has_git;
         }
-        let inner = [found.custom, found.dot_ignore, found.git_ignore, found.git_exclude];
+        let inner = [
+            found.custom,
+            found.dot_ignore,
+            found.git_ignore,
+            found.git_exclude,
+        ];
         let inner = inner.into_iter().fold(Verdict::None, verdict_or);
         if inner == Verdict::None {
             rules.matched_outside(any_git, path, is_dir)
@@ -183,7 +187,10 @@ impl Node {
             has_git,
             ..
         } = self;
-        !has_git && [custom, dot_ignore, git_ignore, git_exclude].iter().all(|rules| rules.is_empty())
+        !has_git
+            && [custom, dot_ignore, git_ignore, git_exclude]
+                .iter()
+                .all(|rules| rules.is_empty())
     }
 }
 

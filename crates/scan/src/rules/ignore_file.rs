@@ -39,7 +39,10 @@ pub(super) fn add(builder: &mut GitignoreBuilder, path: &Path, text: &[u8]) {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         // A carriage return without an end of line is a part of the glob.
-        let line = line.strip_suffix(b"\r\n").or(line.strip_suffix(b"\n")).unwrap_or(line);
+        let line = line
+            .strip_suffix(b"\r\n")
+            .or(line.strip_suffix(b"\n"))
+            .unwrap_or(line);
         let Ok(line) = std::str::from_utf8(line) else {
             return;
         };

@@ -109,6 +109,10 @@ fn compare(seed: u64) {
                     "seed {seed}, chunk {chunk}: {pattern:?} {print:?}"
                 );
             }
+            // An inverted search of ripgrep goes on in the next block after a printer has ended it.
+            if pattern.invert && findings.nul.is_some() {
+                continue;
+            }
             if let (Some(stats), Format::Text | Format::Json) = (&said.stats, print.format) {
                 assert_eq!(
                     (findings.matches, findings.lines),

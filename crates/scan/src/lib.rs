@@ -21,6 +21,8 @@ mod sink;
 pub use cancel::CancelToken;
 pub use config::{LocalConfig, ParallelScanConfig};
 pub use executor_core::ConfigError;
+/// For globs and types of files in [`RuleConfig`].
+pub use ignore;
 pub use machine::{FileSource, FileTask, LocalScratch};
 pub use progress::Progress;
 pub use rules::RuleConfig;

@@ -9,6 +9,8 @@ pub struct PrintConfig {
     pub format: Format,
     /// Lines and counts have the file's path.
     pub path: bool,
+    /// Paths are printed without `./` at their beginning.
+    pub strip_dot: bool,
     /// The path stands above a file's lines, not in each.
     pub heading: bool,
     /// Lines have their number.
@@ -56,6 +58,7 @@ impl Default for PrintConfig {
         Self {
             format: Format::default(),
             path: true,
+            strip_dot: false,
             heading: false,
             line_numbers: false,
             column: false,

@@ -8,6 +8,7 @@
 mod context;
 
 use std::io;
+use std::path::Path;
 use std::time::Instant;
 
 use super::around::Around;
@@ -79,7 +80,7 @@ impl PrintedFile {
     }
 }
 
-impl Work<'_> {
+impl<'a> Work<'a> {
     pub(super) fn piece(&mut self, found: &Found) -> io::Result<More> {
         let before = self.out.len();
         if !self.file.done {
@@ -140,7 +141,7 @@ impl Work<'_> {
                 matched_lines: file.matched_lines,
                 matches: file.matches,
             };
-            json::end(self.out, &self.object.path, nul, &stats);
+            json::end(self.out, self.path(), nul, &stats);
         }
         Ok(findings)
     }
@@ -191,14 +192,20 @@ impl Work<'_> {
     }
 
     fn verdict(&self, line: &Line<'_>) -> Verdict {
-        let Printer { reads_nul, .. } = self.printer;
-        if *reads_nul || (self.object.named && self.printer.config.format != Format::Text) {
+        let nul = self.file.nul.or(self.file.converted);
+        let is_known = nul.is_some() || known_at(line.end()) <= self.file.known;
+        if self.printer.reads_nul {
             return Verdict::Text;
         }
-        match self.file.nul.or(self.file.converted) {
+        if self.object.named && self.printer.config.format != Format::Text {
+            // Whether a file is binary is said even of one that is read up to a bound.
+            let waits = self.printer.max_count.is_some() && !is_known;
+            return if waits { Verdict::NotYet } else { Verdict::Text };
+        }
+        match nul {
             Some(nul) if line.end() <= text_ends(nul) => Verdict::Text,
             Some(_) => Verdict::Binary,
-            None if known_at(line.end()) <= self.file.known => Verdict::Text,
+            None if is_known => Verdict::Text,
             None => Verdict::NotYet,
         }
     }
@@ -208,7 +215,7 @@ impl Work<'_> {
         self.after(line.offset, false)?;
         if self.object.named {
             self.file.found += 1;
-            self.file.matched_lines += 1;
+            self.file.matched_lines += text::lines(line.bytes).count().max(1) as u64;
             self.file.matches += line.matches as u64;
             self.stop(line.end());
         } else {
@@ -237,8 +244,10 @@ impl Work<'_> {
         if is_bounded && bound.is_some_and(|bound| self.file.found >= bound) {
             self.file.last = line.end();
             self.after(u64::MAX, true)?;
-            // A NUL behind the bound would not have been read.
-            (self.file.nul, self.file.converted) = (None, None);
+            // A NUL in a later block would not have been read.
+            let read = known_at(line.end());
+            self.file.nul = self.file.nul.filter(|nul| *nul < read);
+            self.file.converted = self.file.converted.filter(|nul| *nul < read);
             let ended = self.file.after > 0;
             self.stop(if ended { self.file.visited } else { self.file.last });
         }
@@ -257,7 +266,7 @@ impl Work<'_> {
         self.gap(line.offset);
         self.begin();
         match self.printer.config.format {
-            Format::Json => json::line(self.out, "match", &self.object.path, line),
+            Format::Json => json::line(self.out, "match", self.path(), line),
             _ if self.printer.ranges => self.text().range(line),
             _ => self.text().line(line, Kind::Found),
         }
@@ -278,7 +287,7 @@ impl Work<'_> {
         }
         self.file.begun = true;
         match self.printer.config.format {
-            Format::Json => json::begin(self.out, &self.object.path),
+            Format::Json => json::begin(self.out, self.path()),
             _ => {
                 let printer = self.printer;
                 self.text().begin(&printer.separator);
@@ -295,11 +304,19 @@ impl Work<'_> {
         matches!(self.printer.config.format, Format::Text | Format::Json)
     }
 
+    fn path(&self) -> &'a Path {
+        let path = &self.object.path;
+        match path.strip_prefix("./") {
+            Ok(rest) if self.printer.config.strip_dot => rest,
+            _ => path,
+        }
+    }
+
     fn text(&mut self) -> TextPrinter<'_> {
         TextPrinter {
             config: &self.printer.config,
             terminator: self.printer.terminator,
-            path: &self.object.path,
+            path: self.path(),
             out: self.out,
         }
     }

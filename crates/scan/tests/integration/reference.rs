@@ -50,7 +50,7 @@ impl<'a> Reference<'a> {
     }
 
     pub(crate) fn file(&mut self, object: &Object, bytes: &[u8]) -> Said {
-        let mut searcher = searcher(self.pattern, self.print, object, bytes);
+        let mut searcher = searcher(self.pattern, self.print, object);
         let path: &Path = &object.path;
         let matcher = &self.matcher;
         match &mut self.printer {
@@ -129,7 +129,7 @@ fn printer(print: &PrintConfig, out: Buffer) -> Printer {
     Printer::Summary(builder.build(out))
 }
 
-fn searcher(pattern: &PatternConfig, print: &PrintConfig, object: &Object, bytes: &[u8]) -> Searcher {
+fn searcher(pattern: &PatternConfig, print: &PrintConfig, object: &Object) -> Searcher {
     let binary = match (pattern.text, object.named) {
         (true, _) => BinaryDetection::none(),
         (false, true) => BinaryDetection::convert(0),
@@ -140,10 +140,6 @@ fn searcher(pattern: &PatternConfig, print: &PrintConfig, object: &Object, bytes
     } else {
         LineTerminator::byte(b'\n')
     };
-    // With the look for a mark, the first block has three bytes if a newline is among them.
-    let has_mark = [&b"\xef\xbb\xbf"[..], b"\xff\xfe", b"\xfe\xff"]
-        .iter()
-        .any(|mark| bytes.starts_with(mark));
     SearcherBuilder::new()
         .line_terminator(terminator)
         .invert_match(pattern.invert)
@@ -153,7 +149,6 @@ fn searcher(pattern: &PatternConfig, print: &PrintConfig, object: &Object, bytes
         .after_context(print.after)
         .max_matches(pattern.max_count)
         .binary_detection(binary)
-        .bom_sniffing(has_mark)
         .build()
 }
 

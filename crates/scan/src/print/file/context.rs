@@ -83,7 +83,7 @@ impl Work<'_> {
         }
         self.begin();
         match printer.config.format {
-            Format::Json => json::line(self.out, "context", &self.object.path, &line),
+            Format::Json => json::line(self.out, "context", self.path(), &line),
             _ => self.text().line(&line, Kind::Around),
         }
         self.visit(&line, 1);
@@ -103,18 +103,21 @@ impl Work<'_> {
 impl Printer {
     fn spans_of(&self, line: &[u8]) -> Vec<Span> {
         let mut spans = Vec::new();
-        let searched = self
-            .matcher
-            .find_iter_at(trimmed(line, self.terminator), 0, |span| {
-                let begins_within = span.start() < line.len();
-                if begins_within {
-                    spans.push(Span {
-                        start: span.start(),
-                        end: span.end(),
-                    });
-                }
-                begins_within
-            });
+        let haystack = if self.ranges {
+            line
+        } else {
+            trimmed(line, self.terminator)
+        };
+        let searched = self.matcher.find_iter_at(haystack, 0, |span| {
+            let begins_within = span.start() < line.len();
+            if begins_within {
+                spans.push(Span {
+                    start: span.start(),
+                    end: span.end(),
+                });
+            }
+            begins_within
+        });
         debug_assert!(searched.is_ok(), "a regex of this crate never fails");
         spans
     }

@@ -1,4 +1,4 @@
-//! Settings of a scan: plain data.
+//! Settings of a scan are plain data, with defaults that `validate` accepts.
 
 use std::path::PathBuf;
 

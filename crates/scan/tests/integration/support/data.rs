@@ -1,4 +1,4 @@
-//! Generated texts and trees.
+//! Texts and trees for tests, generated from a seed.
 
 use std::fs;
 use std::path::Path;

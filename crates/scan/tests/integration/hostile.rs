@@ -87,7 +87,8 @@ fn what_cannot_be_read_is_an_error_with_its_name() {
     let sink = Memory::new(Numbered::default());
     let config = ParallelScanConfig::with_workers(2);
     let summary = parallel_scan_dir(folder.path(), &Word::new("needle"), &config, &sink).expect("it runs");
-    let missing = parallel_scan_dir(&folder.path().join("missing"), &Word::new("x"), &config, &sink).expect("it runs");
+    let missing =
+        parallel_scan_dir(&folder.path().join("missing"), &Word::new("x"), &config, &sink).expect("it runs");
     set("closed", 0o700);
     assert_eq!((missing.objects, missing.errors), (1, 1));
     // Root may read everything.
@@ -111,9 +112,13 @@ fn a_chain_of_directories_deeper_than_there_may_be_open_files_is_walked() {
         ..ParallelScanConfig::with_workers(2)
     };
     for sort in [false, true] {
-        let config = ParallelScanConfig { sort, ..config.clone() };
+        let config = ParallelScanConfig {
+            sort,
+            ..config.clone()
+        };
         let sink = Memory::new(Numbered::default());
-        let summary = parallel_scan_dir(folder.path(), &Word::new("needle"), &config, &sink).expect("it runs");
+        let summary =
+            parallel_scan_dir(folder.path(), &Word::new("needle"), &config, &sink).expect("it runs");
         assert_eq!((summary.objects, summary.with_findings), (600, 600));
     }
 }
@@ -123,7 +128,10 @@ fn a_tree_that_changes_while_it_is_scanned_is_reported_object_by_object() {
     let folder = tempfile::tempdir().expect("there is a folder for such");
     let root = folder.path().to_path_buf();
     for number in 0..200 {
-        write(&root.join(format!("{}/{number}", number % 7)), "a line with a needle\n".repeat(2_000));
+        write(
+            &root.join(format!("{}/{number}", number % 7)),
+            "a line with a needle\n".repeat(2_000),
+        );
     }
     let ends = Arc::new(AtomicBool::new(false));
     let changer = thread::spawn({
@@ -134,7 +142,10 @@ fn a_tree_that_changes_while_it_is_scanned_is_reported_object_by_object() {
                 let path = root.join(format!("{}/{}", random.below(7), random.below(220)));
                 match random.below(5) {
                     0 => drop(fs::remove_file(&path)),
-                    1 => drop(fs::write(&path, "a line with a needle\n".repeat(random.below(40_000) as usize))),
+                    1 => drop(fs::write(
+                        &path,
+                        "a line with a needle\n".repeat(random.below(40_000) as usize),
+                    )),
                     2 => {
                         if let Ok(file) = fs::OpenOptions::new().write(true).open(&path) {
                             drop(file.set_len(random.below(40_000)));
@@ -147,7 +158,9 @@ fn a_tree_that_changes_while_it_is_scanned_is_reported_object_by_object() {
         }
     });
     let begin = Instant::now();
-    let seconds = std::env::var("WINDLASS_SCAN_SECONDS").ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var("WINDLASS_SCAN_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
     while begin.elapsed() < Duration::from_secs(seconds.unwrap_or(2)) {
         let config = ParallelScanConfig {
             chunk_size: 4_096,
@@ -168,7 +181,10 @@ fn a_tree_that_changes_while_it_is_scanned_is_reported_object_by_object() {
 #[test]
 fn a_cancelled_scan_ends_soon_with_whole_lines() {
     let folder = tempfile::tempdir().expect("there is a folder for such");
-    write(&folder.path().join("large"), "a line with a needle\n".repeat(3 << 20));
+    write(
+        &folder.path().join("large"),
+        "a line with a needle\n".repeat(3 << 20),
+    );
     for number in 0..2_000 {
         write(&folder.path().join(format!("d/{number}")), "a needle\n");
     }
@@ -188,7 +204,14 @@ fn a_cancelled_scan_ends_soon_with_whole_lines() {
             }
         });
         let roots = vec![folder.path().to_path_buf()];
-        let summary = parallel_scan_paths(roots, &Word::new("needle"), &config, &sink, cancel, Arc::default());
+        let summary = parallel_scan_paths(
+            roots,
+            &Word::new("needle"),
+            &config,
+            &sink,
+            cancel,
+            Arc::default(),
+        );
         let ended = Instant::now();
         let summary = summary.expect("it runs");
         let cancelled = canceller.join().expect("it does not panic");

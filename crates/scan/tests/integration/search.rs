@@ -27,7 +27,9 @@ pub(crate) fn texts(folder: &Path, files: usize, seed: u64) -> BTreeMap<PathBuf,
 fn all_expected(texts: &BTreeMap<PathBuf, Vec<u8>>, word: &Word) -> Vec<u8> {
     let mut paths: Vec<_> = texts.keys().collect();
     paths.sort_by_key(|path| path.iter().map(|part| part.to_owned()).collect::<Vec<_>>());
-    let all = paths.into_iter().map(|path| expected(path, &texts[path], word, false));
+    let all = paths
+        .into_iter()
+        .map(|path| expected(path, &texts[path], word, false));
     all.collect::<Vec<_>>().concat()
 }
 
@@ -51,7 +53,11 @@ fn findings_are_those_of_a_loop_whatever_the_chunks_and_workers_are() {
                 let taken = sink.take();
                 let what = format!("{workers} workers, {chunk_size}, {sort}");
                 assert_eq!(summary.objects, 1_000, "{what}");
-                assert_eq!(summary.clean + summary.with_findings, 1_000, "{what}: {summary:?}");
+                assert_eq!(
+                    summary.clean + summary.with_findings,
+                    1_000,
+                    "{what}: {summary:?}"
+                );
                 assert!(taken.reports.values().all(|reports| reports.len() == 1), "{what}");
                 if sort {
                     assert!(taken.bytes == all, "{what}");
@@ -116,7 +122,9 @@ fn one_line_of_many_megabytes_is_found_once_by_all_chunks_together() {
 fn a_byte_order_mark_is_no_part_of_the_text_and_utf16_is_read_as_what_it_says() {
     let folder = tempfile::tempdir().expect("there is a folder for such");
     let word = Word::new("needle");
-    let text: String = (0..3_000).map(|number| format!("{number} größer{}\n", ["", " needle"][number % 2])).collect();
+    let text: String = (0..3_000)
+        .map(|number| format!("{number} größer{}\n", ["", " needle"][number % 2]))
+        .collect();
     let units = |bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
         let units = std::iter::once(0xfeff).chain(text.encode_utf16());
         units.flat_map(bytes).collect()
@@ -168,7 +176,9 @@ fn a_caller_names_its_own_files() {
     };
     let files = || {
         let paths = texts.keys().rev().cloned().zip(1_000..);
-        paths.map(|(path, file_id)| FileTask { file_id, path }).collect::<Vec<_>>()
+        paths
+            .map(|(path, file_id)| FileTask { file_id, path })
+            .collect::<Vec<_>>()
     };
     let all: Vec<u8> = files()
         .iter()

@@ -27,7 +27,11 @@ struct Scene {
 impl Scene {
     fn draw(seed: u64, workers: usize) -> Self {
         let mut random = Random::new(seed);
-        let faults = if random.one_in(3) { 0 } else { 1 + random.below(4) as u32 };
+        let faults = if random.one_in(3) {
+            0
+        } else {
+            1 + random.below(4) as u32
+        };
         let rarity = 3 + random.below(30);
         let files = SimFiles::new(seed, faults, rarity);
         let mut texts = BTreeMap::new();
@@ -127,7 +131,15 @@ fn scan(simulation: Simulation) -> Result<(), Failure> {
         .run([Task::Source(source)], scratch, runner)?;
     let scratches = std::mem::take(&mut report.scratches);
     let summary = machine.end(scratches);
-    let found = judge(&machine, &files, &texts, &config, &word, &progress, cancel.is_cancelled());
+    let found = judge(
+        &machine,
+        &files,
+        &texts,
+        &config,
+        &word,
+        &progress,
+        cancel.is_cancelled(),
+    );
     let found = summary.map_err(|error| error.to_string()).and(found);
     report.ensure(found.is_ok(), || found.clone().err().unwrap_or_default())?;
     Ok(())
@@ -147,16 +159,26 @@ fn judge(
     let taken = machine.sink().take();
     let counters = machine.counters();
     let held = [&counters.permits, &counters.slots, &counters.buffers].map(|gauge| gauge.taken());
-    ensure(held == [0; 3], || format!("permits, slots and buffers still held: {held:?}"))?;
+    ensure(held == [0; 3], || {
+        format!("permits, slots and buffers still held: {held:?}")
+    })?;
     let disk = files.disk();
     ensure(disk.open_max <= config.open_files_max, || {
         format!("{} files were open, of {}", disk.open_max, config.open_files_max)
     })?;
     for (path, reports) in &taken.reports {
-        ensure(reports.len() == 1, || format!("{} was reported {} times: {reports:?}", path.display(), reports.len()))?;
+        ensure(reports.len() == 1, || {
+            format!(
+                "{} was reported {} times: {reports:?}",
+                path.display(),
+                reports.len()
+            )
+        })?;
     }
     let (discovered, reported) = (progress.discovered(), progress.reported());
-    ensure(discovered == reported, || format!("{discovered} objects, and {reported} reports"))?;
+    ensure(discovered == reported, || {
+        format!("{discovered} objects, and {reported} reports")
+    })?;
     let mut struck = disk.struck.clone();
     for path in texts.keys().filter(|path| disk.has_changed(path)) {
         struck.entry(path.clone()).or_insert(Strike::Changed);
@@ -164,7 +186,15 @@ fn judge(
     if !cancelled {
         every_object_is_reported(&taken.reports, &disk.listed, &disk.struck, config)?;
     }
-    the_output_is_that_of_a_loop(&taken.bytes, &taken.reports, texts, &struck, config, word, cancelled)
+    the_output_is_that_of_a_loop(
+        &taken.bytes,
+        &taken.reports,
+        texts,
+        &struck,
+        config,
+        word,
+        cancelled,
+    )
 }
 
 fn every_object_is_reported(
@@ -187,9 +217,15 @@ fn every_object_is_reported(
             _ => &["clean", "findings", "skipped"],
         };
         let fits = report.is_some_and(|report| expected.iter().any(|begin| report.starts_with(begin)));
-        ensure(fits || is_broken && report.is_some_and(|report| is_before(report)), || {
-            format!("{} ({kind:?}, broken: {is_broken}) was reported as {report:?}", path.display())
-        })?;
+        ensure(
+            fits || is_broken && report.is_some_and(|report| is_before(report)),
+            || {
+                format!(
+                    "{} ({kind:?}, broken: {is_broken}) was reported as {report:?}",
+                    path.display()
+                )
+            },
+        )?;
     }
     Ok(())
 }
@@ -213,10 +249,13 @@ fn the_output_is_that_of_a_loop(
     let mut at = 0;
     // A line of a file may have an end of line within what was cut off before, but begins with its path.
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        let end = memchr::memchr(b':', line).ok_or_else(|| format!("no line: {}", String::from_utf8_lossy(line)))?;
+        let end = memchr::memchr(b':', line)
+            .ok_or_else(|| format!("no line: {}", String::from_utf8_lossy(line)))?;
         let path = PathBuf::from(String::from_utf8_lossy(&line[..end]).into_owned());
         if paths.last() != Some(&path) {
-            ensure(!found.contains_key(&path), || format!("the lines of {} are not together", path.display()))?;
+            ensure(!found.contains_key(&path), || {
+                format!("the lines of {} are not together", path.display())
+            })?;
             paths.push(path.clone());
         }
         found.entry(path).or_default().extend_from_slice(line);
@@ -241,9 +280,13 @@ fn the_output_is_that_of_a_loop(
             }
         } else if is_searched {
             ensure(found == expected, || differ(path, found, &expected))?;
-            ensure((report == "findings") != expected.is_empty(), || format!("{} is {report}", path.display()))?;
+            ensure((report == "findings") != expected.is_empty(), || {
+                format!("{} is {report}", path.display())
+            })?;
         } else {
-            ensure(found.is_empty(), || format!("{} was {report}, and put out", path.display()))?;
+            ensure(found.is_empty(), || {
+                format!("{} was {report}, and put out", path.display())
+            })?;
         }
     }
     Ok(())

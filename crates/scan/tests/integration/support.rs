@@ -151,7 +151,14 @@ impl Output for Names {
 
     fn begin(&self, _: &Object) {}
 
-    fn piece(&self, (): &mut (), _: &Object, _: &Found, _: &mut dyn ReadAt, _: &mut Vec<u8>) -> io::Result<More> {
+    fn piece(
+        &self,
+        (): &mut (),
+        _: &Object,
+        _: &Found,
+        _: &mut dyn ReadAt,
+        _: &mut Vec<u8>,
+    ) -> io::Result<More> {
         panic!("a file that is only named is not searched")
     }
 
@@ -215,7 +222,11 @@ impl<O: Output> Sink for Memory<O> {
             Outcome::Error(trouble) => format!("error: {trouble}"),
         };
         let mut taken = self.taken.lock().expect("no test panics here");
-        taken.reports.entry(object.path.clone()).or_default().push(outcome);
+        taken
+            .reports
+            .entry(object.path.clone())
+            .or_default()
+            .push(outcome);
     }
 }
 
@@ -224,7 +235,8 @@ pub(crate) fn by_path(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut paths: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let mut last = String::new();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        let path = String::from_utf8_lossy(&line[..memchr(b':', line).expect("a path is in front")]).into_owned();
+        let path =
+            String::from_utf8_lossy(&line[..memchr(b':', line).expect("a path is in front")]).into_owned();
         if path != last {
             assert!(!paths.contains_key(&path), "the lines of {path} are not together");
             last.clone_from(&path);

@@ -13,12 +13,44 @@ use scan::{ParallelScanConfig, parallel_scan_dir};
 use crate::support::data::{Random, write};
 use crate::support::{Memory, Names, Word};
 
-const NAMES: &[&str] = &["a", "b", "src", "target", ".hid", "x.rs", "y.txt", "z.log", "foo", "bar.rs", "é"];
+const NAMES: &[&str] = &[
+    "a", "b", "src", "target", ".hid", "x.rs", "y.txt", "z.log", "foo", "bar.rs", "é",
+];
 
 const PATTERNS: &[&str] = &[
-    "a", "/a", "a/", "*.rs", "!x.rs", "**/b", "b/**", "src/*.txt", "/src", "!src", "target", "foo/", "!foo/",
-    "z.*", "*", "!*.txt", "a/**/b", "# no rule", "", "\\!x", "y.txt ", "[xy].*", "/*/b", "!.hid", ".hid", "!/a/x.rs",
-    "**", "src/", "{a,b}", "[", "a/b/", "!b", "*.log\r",
+    "a",
+    "/a",
+    "a/",
+    "*.rs",
+    "!x.rs",
+    "**/b",
+    "b/**",
+    "src/*.txt",
+    "/src",
+    "!src",
+    "target",
+    "foo/",
+    "!foo/",
+    "z.*",
+    "*",
+    "!*.txt",
+    "a/**/b",
+    "# no rule",
+    "",
+    "\\!x",
+    "y.txt ",
+    "[xy].*",
+    "/*/b",
+    "!.hid",
+    ".hid",
+    "!/a/x.rs",
+    "**",
+    "src/",
+    "{a,b}",
+    "[",
+    "a/b/",
+    "!b",
+    "*.log\r",
 ];
 
 fn rules(random: &mut Random) -> String {
@@ -59,7 +91,10 @@ fn fill(random: &mut Random, folder: &Path, depth: usize) {
             }
         }
         1 => fs::create_dir_all(folder.join(".jj")).expect("a folder can be made"),
-        2 => write(&folder.join(".git"), format!("gitdir: {}\n", folder.join("a").display())),
+        2 => write(
+            &folder.join(".git"),
+            format!("gitdir: {}\n", folder.join("a").display()),
+        ),
         _ => {}
     }
 }
@@ -114,7 +149,9 @@ fn a_thousand_trees_are_walked_as_ignore_walks_them() {
         config.rules.max_depth = random.one_in(6).then(|| 1 + random.below(3) as usize);
         if random.one_in(6) {
             let mut globs = OverrideBuilder::new(&root);
-            globs.add(random.of::<&str>(&["*.rs", "!*.rs", "src/**", "!a"])).expect("a glob");
+            globs
+                .add(random.of::<&str>(&["*.rs", "!*.rs", "src/**", "!a"]))
+                .expect("a glob");
             config.rules.overrides = globs.build().expect("globs");
         }
         if random.one_in(6) {

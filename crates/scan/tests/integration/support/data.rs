@@ -30,7 +30,11 @@ impl Random {
 
 /// A text of up to `max` bytes, some lines of which have the word `needle`.
 pub(crate) fn text(random: &mut Random, max: u64) -> Vec<u8> {
-    let len = if random.one_in(12) { 0 } else { random.below(max + 1) };
+    let len = if random.one_in(12) {
+        0
+    } else {
+        random.below(max + 1)
+    };
     let longest = *random.of(&[3, 30, 90, 2_000]);
     let nul = random.one_in(9);
     let crlf = random.one_in(9);

@@ -28,7 +28,7 @@ use memchr::{memchr, memrchr};
 pub(crate) use self::binary::{known_at, text_ends};
 use self::collector::Collector;
 pub use self::config::{Bounds, Case, PatternConfig, PatternError};
-pub(crate) use self::line::{content, trimmed};
+pub(crate) use self::line::trimmed;
 pub(crate) use self::wanted::{Keep, Spans, Wanted};
 use crate::engine::{Engine, Found, Piece, Unit};
 
@@ -77,8 +77,7 @@ impl PatternEngine {
         config: &PatternConfig,
         want: impl FnOnce(bool) -> Wanted,
     ) -> Result<Self, PatternError> {
-        config.validate()?;
-        let mut matcher = config.matcher()?;
+        let mut matcher = config.compile()?;
         let terminator = config.line_terminator();
         let ranges = config.multi_line && may_match_newline(&matcher);
         let wanted = want(ranges);
@@ -102,7 +101,7 @@ impl PatternEngine {
                     multi_line: false,
                     ..config.clone()
                 }
-                .matcher()?;
+                .compile()?;
             }
             let fast = by_line::is_fast(&matcher, terminator);
             (

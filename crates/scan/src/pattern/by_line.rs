@@ -130,7 +130,7 @@ fn find(lines: &Collector<'_>, at: usize) -> Option<LineMatchKind> {
 
 #[inline(always)]
 fn is_match(lines: &Collector<'_>, line: &[u8]) -> bool {
-    let content = line::content(line, lines.wanted.terminator);
+    let content = line::trimmed(line, lines.wanted.terminator);
     lines.matcher.is_match(content).unwrap_or(false)
 }
 

@@ -95,15 +95,20 @@ impl PatternConfig {
     ///
     /// What is wrong with a pattern, or the name of a field that is 0.
     pub fn validate(&self) -> Result<(), PatternError> {
+        self.compile().map(drop)
+    }
+
+    /// Checks the fields, too. Patterns are not compiled twice: that takes longer than a small search.
+    pub(crate) fn compile(&self) -> Result<RegexMatcher, PatternError> {
         for (field, value) in [("max_line", self.max_line), ("max_file", self.max_file)] {
             if value == 0 {
                 return Err(PatternError::Zero { field });
             }
         }
-        self.matcher().map(drop)
+        self.matcher()
     }
 
-    pub(crate) fn matcher(&self) -> Result<RegexMatcher, PatternError> {
+    fn matcher(&self) -> Result<RegexMatcher, PatternError> {
         let mut builder = RegexMatcherBuilder::new();
         builder
             .multi_line(true)

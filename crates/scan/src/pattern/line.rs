@@ -28,18 +28,7 @@ pub(crate) fn all(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The line without its end.
-#[inline(always)]
-pub(crate) fn content(line: &[u8], terminator: LineTerminator) -> &[u8] {
-    match line {
-        [content @ .., b'\r', b'\n'] if terminator.is_crlf() => content,
-        // `\n` alone ends a line of a CRLF file for whoever cuts, not for the regex.
-        [content @ .., b'\n'] if !terminator.is_crlf() => content,
-        _ => line,
-    }
-}
-
-/// Like [`content`], but `\n` alone is a line's end, too.
+/// The line without its end. `\n` alone is one in a CRLF file, too.
 #[inline(always)]
 pub(crate) fn trimmed(line: &[u8], terminator: LineTerminator) -> &[u8] {
     match line {

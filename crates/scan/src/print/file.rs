@@ -114,6 +114,10 @@ impl<'a> Work<'a> {
             self.after(u64::MAX, bound_is_near)?;
         }
         let nul = self.file.nul.or(self.file.converted);
+        if let Some(nul) = nul.filter(|_| self.printer.ranges) {
+            // Where a file is searched whole, ripgrep counts what stands before.
+            self.file.searched = self.file.searched.min(nul);
+        }
         let is_dropped = self.file.nul.is_some() && !self.shows_lines();
         let has_lines = self.file.found > 0 && !is_dropped;
         self.summary(nul, has_lines, is_dropped);
@@ -215,7 +219,7 @@ impl<'a> Work<'a> {
         self.after(line.offset, false)?;
         if self.object.named {
             self.file.found += 1;
-            self.file.matched_lines += text::lines(line.bytes).count().max(1) as u64;
+            self.file.matched_lines += self.lines_of(line);
             self.file.matches += line.matches as u64;
             self.stop(line.end());
         } else {
@@ -261,7 +265,7 @@ impl<'a> Work<'a> {
 
     /// Prints a found line.
     fn found(&mut self, line: &Line<'_>) {
-        let lines = text::lines(line.bytes).count().max(1) as u64;
+        let lines = self.lines_of(line);
         self.file.matched_lines += lines;
         self.gap(line.offset);
         self.begin();
@@ -273,6 +277,14 @@ impl<'a> Work<'a> {
         self.visit(line, lines);
         self.file.last = line.end();
         self.file.after = self.printer.config.after;
+    }
+
+    fn lines_of(&self, line: &Line<'_>) -> u64 {
+        if self.printer.ranges {
+            text::lines(line.bytes).count().max(1) as u64
+        } else {
+            1
+        }
     }
 
     fn visit(&mut self, line: &Line<'_>, lines: u64) {
@@ -306,9 +318,10 @@ impl<'a> Work<'a> {
 
     fn path(&self) -> &'a Path {
         let path = &self.object.path;
-        match path.strip_prefix("./") {
-            Ok(rest) if self.printer.config.strip_dot => rest,
-            _ => path,
+        if self.printer.config.strip_dot {
+            path.strip_prefix("./").unwrap_or(path)
+        } else {
+            path
         }
     }
 

@@ -70,24 +70,30 @@ fn compare(seed: u64) {
         (print.before, print.after) = (0, 0);
     }
     // Of an empty match behind the last line ripgrep shows the line before.
-    let may_be_empty = ["", "x*", r"^\s*$"];
-    if pattern.multi_line
-        && pattern
-            .patterns
-            .iter()
-            .any(|pattern| may_be_empty.contains(&pattern.as_str()))
-    {
+    let may_be_empty = pattern
+        .patterns
+        .iter()
+        .any(|pattern| ["", "x*", r"^\s*$"].contains(&pattern.as_str()));
+    if pattern.multi_line && may_be_empty {
         print.before = 0;
     }
-    // There ripgrep panics at matches that go on in the next line.
-    if pattern.multi_line && pattern.invert && print.format == Format::Json {
-        print.format = Format::Text;
+    // Among lines after the last of `max_count`, ripgrep takes `\n` in CRLF files for an empty line, looks
+    // for matches across lines, and in an inverted search goes on in the next block.
+    if pattern.max_count.is_some() && (pattern.invert || pattern.multi_line || (pattern.crlf && may_be_empty))
+    {
+        print.after = 0;
     }
-    let mut reference = Reference::new(&pattern, &print);
-    let said: Vec<_> = files
-        .iter()
-        .map(|(object, bytes)| reference.file(object, bytes))
-        .collect();
+    // ripgrep's JSON printer panics at a match that goes on in a line that was not found.
+    let asked = std::panic::catch_unwind(|| {
+        let mut reference = Reference::new(&pattern, &print);
+        let said = files.iter().map(|(object, bytes)| reference.file(object, bytes));
+        let said: Vec<_> = said.collect();
+        (said, reference.into_out())
+    });
+    let Ok((said, expected)) = asked else {
+        assert!(pattern.multi_line && print.format == Format::Json, "seed {seed}");
+        return;
+    };
     // How far an inverted search with a bound has read depends on ripgrep's blocks.
     let has_loose_end = pattern.invert && pattern.max_count.is_some();
     let comparable = |out: Vec<u8>| {
@@ -97,7 +103,7 @@ fn compare(seed: u64) {
             out
         }
     };
-    let expected = comparable(reference.into_out());
+    let expected = comparable(expected);
     for chunk in CHUNKS {
         let mut scan = Scan::new(&pattern, &print, chunk);
         for ((object, bytes), said) in files.iter().zip(&said) {

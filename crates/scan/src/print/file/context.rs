@@ -12,7 +12,7 @@ use super::super::json;
 use super::super::text::Kind;
 use super::Work;
 use crate::engine::Span;
-use crate::pattern::{content, text_ends, trimmed};
+use crate::pattern::{text_ends, trimmed};
 
 impl Work<'_> {
     /// Prints lines after the last found one, up to `until`. `is_bound`: nothing further is looked
@@ -61,7 +61,7 @@ impl Work<'_> {
     fn around(&mut self, range: Range<u64>, number: u64, is_bound: bool) -> io::Result<()> {
         let bytes = self.file.around.bytes(self.source, range.clone())?.to_vec();
         let printer = self.printer;
-        let content = content(&bytes, printer.terminator);
+        let content = trimmed(&bytes, printer.terminator);
         let is_found = is_bound && printer.matcher.is_match(content).unwrap_or(false) != printer.invert;
         let spans = if printer.spans && (is_found || printer.invert) {
             printer.spans_of(&bytes)

@@ -170,7 +170,8 @@ fn plain(setup: &Setup, search: &Search, corpus: Corpus, aim: f64) -> Result<Opt
     // Without a literal grep takes tens of seconds, and minutes for a large log.
     let is_slow = search.flags.contains(&NO_LITERAL);
     let grep_rounds = if is_slow { 1 } else { GREP_ROUNDS };
-    if !search.grep.is_empty() && !(is_slow && corpus == Log) {
+    let takes_minutes = is_slow && corpus == Log;
+    if !search.grep.is_empty() && !takes_minutes {
         for (name, program) in &programs.others {
             let call = program.other(search.grep, &place);
             rows.push(

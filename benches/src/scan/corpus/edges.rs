@@ -129,10 +129,10 @@ fn kinds(folder: &Path) -> Result<()> {
     )?;
     mkfifo(&folder.join("fifo"), Mode::from_bits_truncate(0o644))?;
     drop(UnixListener::bind(folder.join("socket"))?);
-    fs::set_permissions(folder.join("closed.txt"), fs::Permissions::from_mode(0))?;
+    fs::set_permissions(folder.join("closed.txt"), fs::Permissions::from_mode(0o0))?;
     Ok(fs::set_permissions(
         folder.join("closed"),
-        fs::Permissions::from_mode(0),
+        fs::Permissions::from_mode(0o0),
     )?)
 }
 

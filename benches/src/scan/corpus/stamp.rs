@@ -92,7 +92,7 @@ impl Store {
 
     fn ensure_room(&self, name: &str, bytes: u64) -> Result<()> {
         let disk = statvfs(&self.folder)?;
-        let free = u64::from(disk.blocks_available()) * u64::from(disk.fragment_size());
+        let free = disk.blocks_available() * disk.fragment_size();
         ensure!(
             free >= bytes + RESERVE,
             "{name} takes some {} MB, and the disk has {} MB: --scale or --log-gib makes it smaller",

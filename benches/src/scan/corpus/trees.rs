@@ -1,4 +1,4 @@
-//! Trees of many files.
+//! Trees of many files: flat, in folders, beside a large one, in a chain, copied from others.
 
 use std::fs;
 use std::os::unix::fs::symlink;

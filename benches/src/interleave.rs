@@ -42,8 +42,7 @@ pub(crate) fn run(workload: Workload, rounds: usize) -> anyhow::Result<Report> {
             }
         }
     }
-    // Another process of ours counts as other load.
-    let others = watch.cores_of_others().filter(|_| !workload.is_elsewhere);
+    let others = watch.cores_of_others();
     let row = |(contender, series): (&Contender, Series)| series.row(&workload, contender, rounds);
     let rows = workload.rows.iter().zip(series).map(row).collect();
     Ok(Report::new(workload, rounds, others, rows))

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use cpu_time::ProcessTime;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
 
 const LOCK: &str = include_str!("../../Cargo.lock");
 
@@ -43,6 +45,7 @@ fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
 pub(crate) struct Watch {
     busy: Option<Duration>,
     own: ProcessTime,
+    children: Duration,
     since: Instant,
 }
 
@@ -51,16 +54,26 @@ impl Watch {
         Self {
             busy: busy(),
             own: ProcessTime::now(),
+            children: children(),
             since: Instant::now(),
         }
     }
 
-    /// Average number of cores busy with other processes.
+    /// Average number of cores busy with other processes than this one and its ended children.
     pub(crate) fn cores_of_others(&self) -> Option<f64> {
         let busy = busy()?.checked_sub(self.busy?)?;
-        let others = busy.saturating_sub(self.own.elapsed());
+        let own = self.own.elapsed() + children().saturating_sub(self.children);
+        let others = busy.saturating_sub(own);
         Some(others.as_secs_f64() / self.since.elapsed().as_secs_f64())
     }
+}
+
+fn children() -> Duration {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN);
+    let ns = usage.map_or(0, |usage| {
+        usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds()
+    });
+    Duration::from_nanos(ns.unsigned_abs())
 }
 
 fn busy() -> Option<Duration> {

@@ -24,6 +24,7 @@ mod pool;
 mod predict;
 mod queries;
 mod report;
+mod scan;
 mod stats;
 mod tally;
 mod target;
@@ -51,12 +52,16 @@ fn benches() -> Vec<Box<dyn Bench>> {
         Box::new(lists::Lists),
         Box::new(predict::Predict),
         Box::new(virtual_load::VirtualLoad),
+        Box::new(scan::Scan),
     ]
 }
 
 fn main() -> ExitCode {
     if let Some(contender) = executor::memory::asked_for() {
         return done(executor::memory::measure_here(&contender));
+    }
+    if let Some(arguments) = scan::launch::asked_for() {
+        return done(scan::launch::launch_here(&arguments));
     }
     let benches = benches();
     match Options::read(std::env::args_os().skip(1), &benches) {

@@ -16,11 +16,25 @@ pub(crate) struct Knob {
     pub(crate) name: &'static str,
     pub(crate) default: &'static str,
     pub(crate) about: &'static str,
+    /// Where things are on a machine: no other measurement, so a page may be written with it.
+    is_of_machine: bool,
 }
 
 impl Knob {
     pub(crate) const fn new(name: &'static str, default: &'static str, about: &'static str) -> Self {
-        Self { name, default, about }
+        Self {
+            name,
+            default,
+            about,
+            is_of_machine: false,
+        }
+    }
+
+    pub(crate) const fn of_machine(name: &'static str, default: &'static str, about: &'static str) -> Self {
+        Self {
+            is_of_machine: true,
+            ..Self::new(name, default, about)
+        }
     }
 }
 
@@ -81,9 +95,11 @@ impl Options {
         if options.rounds == Some(0) {
             return Err("--rounds takes a number from 1 on".into());
         }
-        let is_full = options.filter.is_empty() && !options.quick && options.values.is_empty();
+        let is_of_machine = |knob: &Knob| knob.is_of_machine || !options.values.contains_key(knob.name);
+        let is_as_usual = options.knobs.iter().all(is_of_machine);
+        let is_full = options.filter.is_empty() && !options.quick && is_as_usual;
         if options.write.is_some() && !is_full {
-            return Err("--write is for a bench in full: with --rounds and --python only".into());
+            return Err("--write is for a bench in full: with --rounds, --python and paths only".into());
         }
         if let Some(rounds) = options.rounds {
             options.asked += &format!(" --rounds {rounds}");
@@ -150,8 +166,15 @@ benches:
             ..
         } = bench.about();
         text += &format!("  {name:<16} {question}\n");
-        for Knob { name, default, about } in *knobs {
-            text += &format!("    --{name:<14} {about} ({default})\n");
+        for Knob {
+            name, default, about, ..
+        } in *knobs
+        {
+            let default = match *default {
+                "" => String::new(),
+                default => format!(" ({default})"),
+            };
+            text += &format!("    --{name:<14} {about}{default}\n");
         }
     }
     text
@@ -174,6 +197,9 @@ mod tests {
         assert_eq!((options.rounds, options.quick), (Some(5), true));
         let (_, options) = read(&["pipeline", "--rounds", "5", "--write", "."]).unwrap();
         assert_eq!(options.command(), "cargo xtask bench pipeline --rounds 5 --write");
+        let (_, options) = read(&["scan", "--rg", "elsewhere", "--write", "."]).unwrap();
+        assert_eq!(options.text("rg"), "elsewhere");
+        assert_eq!(options.command(), "cargo xtask bench scan --write");
     }
 
     #[test]
@@ -187,6 +213,7 @@ mod tests {
             &["executor", "--slow"],
             &["executor", "tree", "--write", "."],
             &["executor", "--quick", "--write", "."],
+            &["scan", "--scale", "0.01", "--write", "."],
         ] {
             assert!(read(wrong).is_err(), "{wrong:?}");
         }

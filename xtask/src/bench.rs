@@ -1,6 +1,8 @@
 //! `cargo xtask bench BENCH [FILTER] [OPTIONS]`: one bench of the program `benches`, which has its
 //! own usage. The default is the executor.
 //!
+//! `scan` measures whole commands, so the program `windlass` is built before it.
+//!
 //! Three are other programs: `micro` is criterion over our own parts; `datafusion [MODE]`, beside its
 //! crate, compares plain DataFusion with windlass; `wire [MODE]`, beside the server, does so over
 //! PostgreSQL's protocol.
@@ -13,6 +15,8 @@ use crate::workspace::Workspace;
 
 const DEFAULT: &str = "executor";
 const WRITE: &str = "--write";
+/// Path of a program that takes the place of the one built here.
+const WINDLASS: &str = "--windlass";
 
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let (name, rest) = match arguments.split_first() {
@@ -25,11 +29,15 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         Some("wire") => criterion("windlass-server", &["--bench", "wire"], rest),
         _ => {
             let workspace = Workspace::load()?;
-            let mut build = cargo();
-            build.args(["build", "--release", "--quiet", "--package", "benches", "--bins"]);
-            let built = process::pass_through(&mut build, Limit::NONE)?;
-            if built != Outcome::Passed {
-                return Ok(built);
+            let given = rest.iter().any(|word| word == WINDLASS);
+            let measured = (name == "scan" && !given).then_some("windlass");
+            for package in measured.into_iter().chain(["benches"]) {
+                let mut build = cargo();
+                build.args(["build", "--release", "--quiet", "--package", package, "--bins"]);
+                let built = process::pass_through(&mut build, Limit::NONE)?;
+                if built != Outcome::Passed {
+                    return Ok(built);
+                }
             }
             let mut program = workspace.program("benches", "bin", "benches")?;
             program

@@ -50,6 +50,8 @@ pub(super) fn section(reports: &[Report], plot: Option<&str>) -> String {
     }
     text += &match family {
         Some(Family { pivot, .. }) if !pivot.is_empty() => pivoted(reports, pivot),
+        // Without rows there are only verdicts.
+        _ if reports.iter().all(|report| report.rows.is_empty()) => String::new(),
         _ => table(reports),
     };
     for report in reports.iter().filter(|report| !report.note.is_empty()) {

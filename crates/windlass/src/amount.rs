@@ -3,6 +3,7 @@
 //! Whole numbers alone, so that none is rounded. The server's options and settings take fractions,
 //! and read them in `windlass-datafusion`, which this program does not have below it.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// Units in lower case, and their bytes.
@@ -17,6 +18,9 @@ const SIZES: [(&str, u64); 8] = [
     ("gb", 1_000_000_000),
 ];
 
+/// Units of `rg --max-filesize`, besides [`SIZES`].
+const SHORT_SIZES: [(&str, u64); 3] = [("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30)];
+
 /// Units in lower case, and their milliseconds.
 const TIMES: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
 
@@ -28,6 +32,21 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
         None => Err("the size is larger than any machine's memory".to_owned()),
         Some(0) => Err("a query needs some memory".to_owned()),
         Some(bytes) => Ok(bytes),
+    }
+}
+
+/// Returns bytes of a file; a single letter is a unit of 1,024.
+pub(crate) fn file_size(text: &str) -> Result<u64, String> {
+    let wrong = "a size is a whole number of K, M or G, for example 10M";
+    let units: Vec<_> = SIZES.into_iter().chain(SHORT_SIZES).collect();
+    amount(text, &units, wrong)?.ok_or_else(|| "the size is larger than 2^64 bytes".to_owned())
+}
+
+pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    match text.parse::<usize>().map(NonZeroUsize::new) {
+        Ok(Some(threads)) => Ok(threads),
+        Ok(None) => Err("at least one thread has to work".to_owned()),
+        Err(_) => Err("the number of threads is a whole number, at least 1".to_owned()),
     }
 }
 
@@ -84,6 +103,29 @@ mod tests {
         }
         assert!(size("0KiB").is_err_and(|text| text.contains("some memory")));
         assert!(size("18446744073709551615KiB").is_err_and(|text| text.contains("any machine")));
+    }
+
+    #[test]
+    fn sizes_of_files_may_be_short() {
+        assert_eq!(file_size("0"), Ok(0));
+        assert_eq!(file_size("10k"), Ok(10 << 10));
+        assert_eq!(file_size("5M"), Ok(5 << 20));
+        assert_eq!(file_size("1G"), Ok(1 << 30));
+        assert_eq!(file_size("256MiB"), Ok(256 << 20));
+        for wrong in ["", "M", "-1", "1.5G", "2 X"] {
+            assert!(
+                file_size(wrong).is_err_and(|text| text.contains("for example 10M")),
+                "{wrong}"
+            );
+        }
+        assert!(file_size("99999999999G").is_err_and(|text| text.contains("larger than")));
+    }
+
+    #[test]
+    fn at_least_one_thread_works() {
+        assert_eq!(threads("3").map(NonZeroUsize::get), Ok(3));
+        assert!(threads("0").is_err_and(|text| text.contains("at least one thread")));
+        assert!(threads("-1").is_err_and(|text| text.contains("whole number")));
     }
 
     #[test]

@@ -4,21 +4,24 @@
 //!   arguments ──► query_command ──► query::Session ──► stdout, once the whole result is there
 //!                      │                  ▲
 //!                      └─ terminal ───────┘ polls progress for a bar, Ctrl-C cancels a token
+//!
+//!   arguments ──► scan_command ──► scan::parallel_scan_paths ──► stdout, file by file
 //! ```
 //!
 //! It holds no logic that a library could hold. Messages go to stderr, and stdout holds a result or
-//! nothing. `windlass query --help` lists the exit codes.
+//! nothing; of a scan, whole lines. `--help` of a command lists the exit codes.
 
 mod amount;
 mod message;
 mod query_command;
+mod scan_command;
 mod terminal;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Query Parquet and CSV files in parallel.
+/// Query Parquet and CSV files, and scan trees of files, in parallel.
 #[derive(Debug, Parser)]
 #[command(version, about)]
 struct Arguments {
@@ -29,12 +32,14 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Query(query_command::QueryArguments),
+    Scan(Box<scan_command::ScanArguments>),
 }
 
 fn main() -> ExitCode {
     quiet_damaged_files();
     match Arguments::parse().command {
         Command::Query(arguments) => query_command::run(&arguments),
+        Command::Scan(arguments) => scan_command::run(&arguments),
     }
 }
 

@@ -11,11 +11,11 @@ use clap::{Args, ValueEnum};
 use query::output::{OutputFormat, render};
 use query::pipeline_exec::PipelineExecutor;
 use query::source::ScaleFactor;
-use query::{AggregateFunction, CancellationToken, QueryError, Session, Work};
+use query::{AggregateFunction, CancellationToken, Progress, QueryError, Session, Work};
 
 use crate::amount;
 use crate::message::say;
-use crate::terminal::{EXIT_CANCELLED, Terminal};
+use crate::terminal::{Cancelled, EXIT_CANCELLED, Terminal, Watched};
 
 /// Answer a SQL query over one table
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct QueryArguments {
     tpch: Option<ScaleFactor>,
 
     /// How many threads work [default: one per core]
-    #[arg(long, value_name = "N", value_parser = threads_argument, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = amount::threads, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
     /// The most memory that the query may take, for example 256MiB; over it the query fails
@@ -130,7 +130,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     if let Some(deadline) = arguments.timeout.and_then(|timeout| began.checked_add(timeout)) {
         work = work.deadline(deadline);
     }
-    let terminal = match Terminal::new(token) {
+    let terminal = match Terminal::new(move || token.cancel()) {
         Ok(terminal) => terminal,
         Err(error) => return failed(&error, 1),
     };
@@ -155,6 +155,23 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
             }
             code
         }
+    }
+}
+
+impl Watched for Progress {
+    fn message(&self) -> String {
+        self.activity()
+    }
+
+    fn parts(&self) -> (u64, u64) {
+        let (finished, total) = self.slots();
+        (finished as u64, total as u64)
+    }
+}
+
+impl From<Cancelled> for QueryError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
     }
 }
 
@@ -203,13 +220,5 @@ fn table_argument(text: &str) -> Result<TableArgument, String> {
             path: PathBuf::from(path),
         }),
         _ => Err("a table is given as NAME=PATH, for example trips=data/trips.parquet".to_owned()),
-    }
-}
-
-fn threads_argument(text: &str) -> Result<NonZeroUsize, String> {
-    match text.parse::<usize>().map(NonZeroUsize::new) {
-        Ok(Some(threads)) => Ok(threads),
-        Ok(None) => Err("a query needs at least one thread".to_owned()),
-        Err(_) => Err("the number of threads is a whole number, at least 1".to_owned()),
     }
 }

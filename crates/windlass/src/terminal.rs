@@ -19,7 +19,6 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use query::{CancellationToken, Progress, QueryError};
 
 use self::status_line::StatusLine;
 use crate::message::say;
@@ -30,20 +29,38 @@ const BAR_EVERY: Duration = Duration::from_millis(100);
 /// 128 + SIGINT.
 pub(crate) const EXIT_CANCELLED: u8 = 130;
 
+/// Work that a bar shows.
+pub(crate) trait Watched: Sync {
+    /// What is done at the moment.
+    fn message(&self) -> String;
+
+    /// Parts that are done, and all that are known.
+    fn parts(&self) -> (u64, u64);
+
+    /// Whether a bar may be drawn.
+    fn has_room(&self) -> bool {
+        true
+    }
+}
+
+/// Ctrl-C ended the work.
+#[derive(Debug)]
+pub(crate) struct Cancelled;
+
 pub(crate) struct Terminal {
     interrupt: Arc<Mutex<Interrupt>>,
 }
 
 struct Interrupt {
     requested: bool,
-    token: CancellationToken,
+    cancel: Box<dyn Fn() + Send>,
     bar: Option<ProgressBar>,
 }
 
 impl Terminal {
-    /// Handles Ctrl-C from now on, by cancelling `token`. A process can have one handler.
-    pub(crate) fn new(token: CancellationToken) -> Result<Self, ctrlc::Error> {
-        let terminal = Self::without_handler(token);
+    /// Handles Ctrl-C from now on, by calling `cancel`. A process can have one handler.
+    pub(crate) fn new(cancel: impl Fn() + Send + 'static) -> Result<Self, ctrlc::Error> {
+        let terminal = Self::without_handler(cancel);
         let interrupt = terminal.interrupt.clone();
         ctrlc::set_handler(move || match request(&interrupt) {
             Reaction::Cancelled => {}
@@ -52,34 +69,34 @@ impl Terminal {
         Ok(terminal)
     }
 
-    fn without_handler(token: CancellationToken) -> Self {
+    fn without_handler(cancel: impl Fn() + Send + 'static) -> Self {
         Self {
             interrupt: Arc::new(Mutex::new(Interrupt {
                 requested: false,
-                token,
+                cancel: Box::new(cancel),
                 bar: None,
             })),
         }
     }
 
-    pub(crate) fn watch<T>(
+    pub(crate) fn watch<T, E: From<Cancelled>>(
         &self,
-        progress: &Progress,
-        work: impl FnOnce() -> Result<T, QueryError>,
-    ) -> Result<T, QueryError> {
+        progress: &dyn Watched,
+        work: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
         let style = ProgressStyle::with_template("{msg} {bar:40} {percent:>3} % {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_style(style);
         {
             let mut interrupt = lock(&self.interrupt);
             if interrupt.requested {
-                return Err(QueryError::Cancelled);
+                return Err(Cancelled.into());
             }
             interrupt.bar = Some(bar.clone());
         }
         let outcome = thread::scope(|scope| {
             let (done, wait_for_done) = mpsc::channel();
-            if std::io::stderr().is_terminal() {
+            if std::io::stderr().is_terminal() && progress.has_room() {
                 let bar = &bar;
                 scope.spawn(move || show(bar, progress, &wait_for_done));
             }
@@ -92,7 +109,7 @@ impl Terminal {
         let output = outcome?;
         // After the word "cancelling" no result is written.
         if interrupt.requested {
-            return Err(QueryError::Cancelled);
+            return Err(Cancelled.into());
         }
         Ok(output)
     }
@@ -116,7 +133,7 @@ fn request(interrupt: &Mutex<Interrupt>) -> Reaction {
             } else {
                 bar.suspend(|| say(text));
             }
-            interrupt.token.cancel();
+            (interrupt.cancel)();
             Reaction::Cancelled
         }
         Some(bar) if !bar.is_hidden() => {
@@ -140,16 +157,16 @@ fn say_behind_echo(text: &str) {
 }
 
 /// Draws until the other end of `done` is dropped.
-fn show(bar: &ProgressBar, progress: &Progress, done: &Receiver<()>) {
+fn show(bar: &ProgressBar, progress: &dyn Watched, done: &Receiver<()>) {
     if done.recv_timeout(BAR_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;
     }
     bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(StatusLine::on_stderr())));
     loop {
-        let (finished, total) = progress.slots();
-        bar.set_message(progress.activity());
-        bar.set_length(total as u64);
-        bar.set_position(finished as u64);
+        let (finished, total) = progress.parts();
+        bar.set_message(progress.message());
+        bar.set_length(total);
+        bar.set_position(finished);
         if done.recv_timeout(BAR_EVERY) != Err(RecvTimeoutError::Timeout) {
             break;
         }
@@ -164,8 +181,8 @@ fn lock(interrupt: &Mutex<Interrupt>) -> MutexGuard<'_, Interrupt> {
 
 #[cfg(test)]
 mod tests {
-    use query::Work;
     use query::pipeline_exec::{Job, JobReport, PipelineExecutor, step};
+    use query::{CancellationToken, QueryError, Work};
 
     use super::*;
 
@@ -173,7 +190,7 @@ mod tests {
         let token = CancellationToken::new();
         let executor = PipelineExecutor::new(1).expect("a thread starts");
         let work = Work::from(executor).cancelled_by(token.clone());
-        (Terminal::without_handler(token), work)
+        (Terminal::without_handler(move || token.cancel()), work)
     }
 
     fn run(

@@ -5,3 +5,4 @@ mod bad_input;
 mod bounds;
 mod cancel;
 mod program;
+mod scans;

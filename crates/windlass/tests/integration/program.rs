@@ -34,10 +34,18 @@ impl Folder {
         path
     }
 
-    /// Runs in the folder, so that paths are relative to it.
     pub(crate) fn query<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Outcome {
+        self.run("query", arguments)
+    }
+
+    pub(crate) fn scan<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Outcome {
+        self.run("scan", arguments)
+    }
+
+    /// Runs in the folder, so that paths are relative to it.
+    fn run<'a>(&self, command: &str, arguments: impl IntoIterator<Item = &'a str>) -> Outcome {
         let output = program()
-            .arg("query")
+            .arg(command)
             .args(arguments)
             .current_dir(self.path())
             .output();

@@ -1,0 +1,103 @@
+//! Outputs without binary files.
+//!
+//! ripgrep prints matches of a binary file until its buffer has a NUL, and the buffer keeps the size
+//! to which a long line of another file has let it grow. So what it prints of such a file depends on
+//! the files before it, and with two threads on chance. Files that either program calls binary are
+//! taken out of both outputs before these are compared once more.
+
+use std::collections::BTreeSet;
+
+const WARNINGS: [&[u8]; 2] = [
+    b": WARNING: stopped searching binary file",
+    b": binary file matches",
+];
+const JSON_END: &[u8] = b"{\"type\":\"end\"";
+const JSON_SUMMARY: &[u8] = b"\"type\":\"summary\"";
+const JSON_PATH: &[u8] = b"\"path\":{";
+const JSON_NOT_BINARY: &[u8] = b"\"binary_offset\":null";
+
+/// Both without the files that either calls binary; `None` if neither does.
+pub(super) fn left_out(outputs: [&[u8]; 2]) -> Option<[Vec<u8>; 2]> {
+    let binary: BTreeSet<&[u8]> = outputs.iter().flat_map(|output| names(output)).collect();
+    if binary.is_empty() {
+        return None;
+    }
+    let is_left = |line: &&[u8]| match path(line) {
+        Some(path) => !binary.contains(path),
+        // Sums over all files.
+        None if find(line, JSON_SUMMARY).is_some() => false,
+        None => !binary.iter().any(|path| {
+            let rest = line.strip_prefix(*path);
+            rest.is_some_and(|rest| matches!(rest.first(), Some(b':' | b'-')))
+        }),
+    };
+    Some(outputs.map(|output| lines(output).filter(is_left).flatten().copied().collect()))
+}
+
+fn names(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+    lines(output).filter_map(|line| {
+        if line.starts_with(JSON_END) {
+            return path(line).filter(|_| find(line, JSON_NOT_BINARY).is_none());
+        }
+        let at = WARNINGS.iter().find_map(|warning| find(line, warning))?;
+        Some(&line[..at])
+    })
+}
+
+/// That of a line of JSON, as it stands there.
+fn path(line: &[u8]) -> Option<&[u8]> {
+    let line = line.strip_prefix(b"{\"")?;
+    let rest = &line[find(line, JSON_PATH)?..];
+    let end = find(rest, b"\"}")?;
+    Some(&rest[..end])
+}
+
+fn lines(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+    output.split_inclusive(|byte| *byte == b'\n')
+}
+
+pub(super) fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    let (first, _) = what.split_first()?;
+    let mut at = 0;
+    while at + what.len() <= text.len() {
+        at += text[at..].iter().position(|byte| byte == first)?;
+        if text[at..].starts_with(what) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_one_calls_binary_are_left_out_of_both() {
+        let one = b"a:x\nb:x\nb: WARNING: stopped searching binary file after match (found)\nbc:x\n";
+        let left = left_out([one, b"a:x\nbc:x\n"]).unwrap();
+        assert_eq!(left, [b"a:x\nbc:x\n"; 2]);
+        assert_eq!(left_out([b"a:x\n", b"b:x\n"]), None);
+    }
+
+    #[test]
+    fn the_same_in_json() {
+        let file = |name: &str, offset: &str| {
+            format!(
+                "{{\"type\":\"begin\",\"data\":{{\"path\":{{\"text\":\"{name}\"}}}}}}\n{{\"type\":\"end\",\"data\":{{\"path\":\
+                 {{\"text\":\"{name}\"}},\"binary_offset\":{offset}}}}}\n"
+            )
+        };
+        let one = file("a", "7") + &file("b", "null") + "{\"data\":{},\"type\":\"summary\"}\n";
+        let left = left_out([one.as_bytes(), b""]).unwrap();
+        assert_eq!(left, [file("b", "null").into_bytes(), Vec::new()]);
+    }
+
+    #[test]
+    fn a_part_is_found_at_its_first_place() {
+        assert_eq!(find(b"aab-ab", b"ab"), Some(1));
+        assert_eq!(find(b"aa", b"ab"), None);
+        assert_eq!(find(b"", b"ab"), None);
+    }
+}

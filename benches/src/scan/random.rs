@@ -1,0 +1,41 @@
+//! Numbers by seed, for the corpora: SplitMix64, so that another version of a crate cannot change
+//! them.
+
+#[derive(Clone, Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    }
+
+    /// Less than `end`.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+
+    pub(super) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len() as u64) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_the_seed() {
+        assert_eq!(Random::new(1_234_567).next(), 6_457_827_717_110_365_317);
+        let mut random = Random::new(7);
+        let mut seen = [0; 5];
+        (0..1_000).for_each(|_| seen[random.below(5) as usize] += 1);
+        assert!(seen.iter().all(|count| *count > 150), "{seen:?}");
+    }
+}

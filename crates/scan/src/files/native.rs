@@ -1,0 +1,119 @@
+//! The file system of Linux, by positioned reads and paths below open directories.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Advice, AtFlags, CWD, FileType, Mode, OFlags, RawDir, fadvise, fstat, openat, statat};
+
+use super::{At, FileSystem, Kind, Names, Status};
+
+/// Bytes of directory entries per call: a directory of 400 short names comes at once.
+const ENTRIES: usize = 16 << 10;
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Native {
+    _private: (),
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub struct NativeDir(OwnedFd);
+
+impl Native {
+    fn open_at(at: At<'_, NativeDir>, flags: OFlags) -> io::Result<OwnedFd> {
+        let mut flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+        flags.set(OFlags::NOFOLLOW, !at.follow);
+        let opened = match at.dir {
+            Some(NativeDir(dir)) => openat(dir, at.path, flags, Mode::empty()),
+            None => openat(CWD, at.path, flags, Mode::empty()),
+        };
+        Ok(opened?)
+    }
+}
+
+impl FileSystem for Native {
+    type File = OwnedFd;
+    type Dir = NativeDir;
+
+    fn open(&self, at: At<'_, NativeDir>) -> io::Result<OwnedFd> {
+        Self::open_at(at, OFlags::NONBLOCK)
+    }
+
+    fn open_dir(&self, at: At<'_, NativeDir>) -> io::Result<NativeDir> {
+        Self::open_at(at, OFlags::DIRECTORY).map(NativeDir)
+    }
+
+    fn read_dir(&self, NativeDir(dir): &NativeDir, names: &mut Names) -> io::Result<bool> {
+        let mut buffer = Vec::with_capacity(ENTRIES);
+        let mut entries = RawDir::new(dir, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(name, kind(entry.file_type()));
+            }
+            if entries.is_buffer_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn read_at(&self, file: &OwnedFd, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::pread(file, into, offset)?)
+    }
+
+    fn file_status(&self, file: &OwnedFd) -> io::Result<Status> {
+        Ok(status(&fstat(file)?))
+    }
+
+    fn dir_status(&self, NativeDir(dir): &NativeDir) -> io::Result<Status> {
+        Ok(status(&fstat(dir)?))
+    }
+
+    fn status(&self, at: At<'_, NativeDir>) -> io::Result<Status> {
+        let mut flags = AtFlags::empty();
+        flags.set(AtFlags::SYMLINK_NOFOLLOW, !at.follow);
+        let found = match at.dir {
+            Some(NativeDir(dir)) => statat(dir, at.path, flags),
+            None => statat(CWD, at.path, flags),
+        };
+        Ok(status(&found?))
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
+        path.canonicalize()
+    }
+
+    fn will_read(&self, file: &OwnedFd, offset: u64, bytes: u64) {
+        // Advice: a file system that does not take it reads all the same.
+        let _ = fadvise(file, offset, NonZeroU64::new(bytes), Advice::WillNeed);
+    }
+}
+
+fn status(stat: &rustix::fs::Stat) -> Status {
+    Status {
+        kind: kind(FileType::from_raw_mode(stat.st_mode)),
+        len: u64::try_from(stat.st_size).unwrap_or(0),
+        id: (stat.st_dev, stat.st_ino),
+    }
+}
+
+fn kind(of: FileType) -> Kind {
+    match of {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Dir,
+        FileType::Symlink => Kind::Link,
+        FileType::Unknown => Kind::Unknown,
+        _ => Kind::Other,
+    }
+}
+
+/// Whether a name begins with a dot.
+pub(crate) fn is_hidden(name: &std::ffi::OsStr) -> bool {
+    name.as_bytes().first() == Some(&b'.')
+}

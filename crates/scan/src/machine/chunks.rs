@@ -1,0 +1,200 @@
+//! Chunks of a large file: claimed, searched, and put out in order by whoever completes the next.
+
+use std::sync::Arc;
+
+use super::batch::Discovered;
+use super::chunked::{Chunked, Claim, Done, Fold, Folded};
+use super::counters::Slot;
+use super::file::report;
+use super::lines::{Lines, Range};
+use super::run::{Context, Worker, read};
+use super::task::Task;
+use super::text::Again;
+use super::window::Stream;
+use crate::engine::{Engine, Found, Piece, Unit};
+use crate::files::FileSystem;
+use crate::output::More;
+use crate::sink::Sink;
+
+/// Files with more bytes are cut into larger chunks.
+const LARGE: u64 = 8 << 20;
+
+/// Bytes of the largest chunk.
+const CHUNK_MAX: usize = 1 << 20;
+
+impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
+where
+    F: FileSystem,
+    E: Engine,
+    K: Sink,
+    C: Context<F, E, K::Output>,
+{
+    /// Makes a file whose path is in hand one of chunks, and begins with it.
+    pub(crate) fn share(&mut self, found: Discovered<F>, file: F::File, slot: Slot, size: u64, mark: u64) {
+        let chunk = self.machine.config.chunk_size;
+        let chunk = if size > LARGE {
+            (4 * chunk).min(CHUNK_MAX).max(chunk)
+        } else {
+            chunk
+        };
+        let object = self.parts.object.clone();
+        let stream = Stream::new(object.id, found.position());
+        let fold = Fold {
+            outlet: self.begin(&object, stream, &[]),
+            found,
+            object,
+            out: Vec::new(),
+            cut_lines: 0,
+            stopped: None,
+        };
+        let workers = self.machine.config.workers;
+        let chunked = Chunked::new(file, slot, (size, mark), chunk as u64, workers, fold);
+        self.chunks(Arc::new(chunked));
+    }
+
+    /// Searches chunks of a file for one turn.
+    pub(crate) fn chunks(&mut self, chunked: Arc<Chunked<F, K::Output>>) {
+        loop {
+            let is_cancelled = self.is_cancelled();
+            let is_any_idle = self.cx.has_idle_workers();
+            let claim = self
+                .cx
+                .access("claim a chunk", || chunked.claim(is_cancelled, is_any_idle));
+            let index = match claim {
+                Claim::Chunk { index, share } => {
+                    if share {
+                        self.cx.spawn_local(Task::Chunks(Arc::clone(&chunked)));
+                        self.cx.publish();
+                    }
+                    index
+                }
+                Claim::Leave => return,
+                Claim::End(fold) => return self.end(&chunked, *fold),
+            };
+            let done = self.chunk(&chunked, index);
+            let folded = self
+                .cx
+                .access("complete a chunk", || chunked.complete(index, done));
+            self.fold(&chunked, folded);
+            // Its turn is over, so that files behind it get theirs. By path it is better to go on,
+            // as what is behind it cannot be put out.
+            if !self.machine.window.is_sorted {
+                return self.cx.spawn_global(Task::Chunks(chunked));
+            }
+        }
+    }
+
+    fn chunk(&mut self, chunked: &Chunked<F, K::Output>, index: u64) -> Done {
+        let machine = self.machine;
+        let Unit::Lines { max_line } = machine.engine.unit() else {
+            unreachable!("a file that is searched whole is not shared");
+        };
+        let begin = index * chunked.chunk;
+        let range = Range {
+            begin,
+            end: Some(chunked.size.min(begin + chunked.chunk)),
+            size: chunked.size,
+            max_line,
+            is_first: index == 0,
+        };
+        let Self { cx, parts, .. } = self;
+        let mut block = parts.take_block();
+        let unit = machine.config.chunk_size;
+        block.grow(unit, (chunked.chunk as usize).div_ceil(unit));
+        let mut long = std::mem::take(&mut parts.long);
+        let mut lines = Lines::new(&mut block, &mut long, range);
+        let mut found = Found::default();
+        // Before the text's first line is the mark of its encoding.
+        let begun = if index == 0 && chunked.mark > 0 {
+            let cx = &mut **cx;
+            let first = lines.first(&mut |offset, into| read(machine, cx, &chunked.file, offset, into));
+            first.map(|_| ())
+        } else {
+            Ok(())
+        };
+        lines.skip(chunked.mark);
+        let mut stopped = begun.err();
+        while stopped.is_none() {
+            let cx = &mut **cx;
+            let cut = match lines.next(&mut |offset, into| read(machine, cx, &chunked.file, offset, into)) {
+                Ok(Some(cut)) => cut,
+                Ok(None) => break,
+                Err(stop) => {
+                    stopped = Some(stop);
+                    break;
+                }
+            };
+            let piece = Piece {
+                bytes: cut.bytes,
+                offset: cut.offset,
+                named: chunked.named,
+                last: cut.last,
+            };
+            machine.engine.scan(piece, &mut parts.engine, &mut found);
+            if found.nul.is_some() {
+                break;
+            }
+        }
+        let cut_lines = lines.cut_lines();
+        parts.long = long;
+        parts.block = Some(block);
+        Done {
+            found,
+            cut_lines,
+            stopped,
+        }
+    }
+
+    /// Puts out chunks as long as the next one is done.
+    fn fold(&mut self, chunked: &Arc<Chunked<F, K::Output>>, mut folded: Folded<F, K::Output>) {
+        loop {
+            let (mut fold, done) = match folded {
+                Folded::Next(fold, done) => (fold, done),
+                Folded::Wait => return,
+                Folded::End(fold) => return self.end(chunked, *fold),
+            };
+            let mut again = Again::of(&self.machine.files, &chunked.file, chunked.encoding());
+            let Fold {
+                object,
+                outlet,
+                out,
+                cut_lines,
+                stopped,
+                ..
+            } = &mut *fold;
+            *cut_lines += done.cut_lines;
+            let is_last = done.stopped.is_some() || done.found.nul.is_some();
+            *stopped = stopped.take().or(done.stopped);
+            let is_enough = match self.piece(outlet, object, &done.found, &mut again, out) {
+                Ok(more) => is_last || more == More::Enough,
+                Err(error) => {
+                    let offset = done.found.findings.first().map_or(0, |finding| finding.offset);
+                    *stopped = Some(super::run::Stop::Failed { offset, error });
+                    true
+                }
+            };
+            let (next, spawn) = self
+                .cx
+                .access("a chunk is out", || chunked.folded(fold, is_enough));
+            if spawn {
+                self.cx.spawn_local(Task::Chunks(Arc::clone(chunked)));
+            }
+            folded = next;
+        }
+    }
+
+    fn end(&mut self, chunked: &Chunked<F, K::Output>, fold: Fold<F, K::Output>) {
+        let Fold {
+            found,
+            object,
+            outlet,
+            mut out,
+            cut_lines,
+            stopped,
+        } = fold;
+        let mut again = Again::of(&self.machine.files, &chunked.file, chunked.encoding());
+        let ended = self.finish(outlet, &object, &mut again, &mut out);
+        self.put_whole(&mut out);
+        self.report(found, &object, &report(ended, stopped, cut_lines));
+    }
+}

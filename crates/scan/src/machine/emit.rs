@@ -1,0 +1,95 @@
+//! The way of one file's findings: through the output into bytes, and out in one piece.
+
+use std::io;
+
+use super::run::{Context, Worker};
+use super::window::{BLOCK, Stream};
+use crate::engine::{Engine, Found};
+use crate::files::FileSystem;
+use crate::object::Object;
+use crate::output::{Findings, More, Output, ReadAt};
+use crate::sink::Sink;
+
+/// What is kept of a file's output between its pieces.
+pub(crate) struct Outlet<O: Output> {
+    file: O::File,
+    stream: Stream,
+    /// Where the object's bytes begin behind those of whole objects; `None` once some are gone.
+    mark: Option<usize>,
+}
+
+impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
+where
+    F: FileSystem,
+    E: Engine,
+    K: Sink,
+    C: Context<F, E, K::Output>,
+{
+    /// A file begins. `out` has whole objects, or nothing.
+    pub(crate) fn begin(&mut self, object: &Object, stream: Stream, out: &[u8]) -> Outlet<K::Output> {
+        Outlet {
+            file: self.machine.sink.output().begin(object),
+            stream,
+            mark: (!self.machine.window.is_sorted).then_some(out.len()),
+        }
+    }
+
+    /// Puts out what was found in the next piece.
+    pub(crate) fn piece(
+        &mut self,
+        outlet: &mut Outlet<K::Output>,
+        object: &Object,
+        found: &Found,
+        source: &mut dyn ReadAt,
+        out: &mut Vec<u8>,
+    ) -> io::Result<More> {
+        let machine = self.machine;
+        let output = machine.sink.output();
+        let more = output.piece(&mut outlet.file, object, found, source, out)?;
+        if out.len() - outlet.mark.unwrap_or(0) >= BLOCK {
+            if let Some(mark) = outlet.mark.take() {
+                let mut own = out.split_off(mark);
+                self.put_whole(out);
+                std::mem::swap(out, &mut own);
+            }
+            let pushed = self.cx.access("push a part", || {
+                machine.window.push(&machine.sink, &mut outlet.stream, out)
+            });
+            machine.check(pushed);
+        }
+        Ok(more)
+    }
+
+    /// A file has ended.
+    pub(crate) fn finish(
+        &mut self,
+        outlet: Outlet<K::Output>,
+        object: &Object,
+        source: &mut dyn ReadAt,
+        out: &mut Vec<u8>,
+    ) -> io::Result<Findings> {
+        let machine = self.machine;
+        let Outlet { file, stream, mark } = outlet;
+        let ended = machine.sink.output().end(file, object, source, out);
+        if mark.is_none() {
+            let finished = self.cx.access("put out the rest", || {
+                machine.window.finish(&machine.sink, stream, out)
+            });
+            machine.check(finished);
+        } else if out.len() >= BLOCK || machine.sink.is_prompt() {
+            self.put_whole(out);
+        }
+        ended
+    }
+
+    pub(crate) fn put_whole(&mut self, out: &mut Vec<u8>) {
+        if out.is_empty() {
+            return;
+        }
+        let machine = self.machine;
+        let put = self.cx.access("put out whole objects", || {
+            machine.window.put_whole(&machine.sink, out)
+        });
+        machine.check(put);
+    }
+}

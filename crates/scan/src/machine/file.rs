@@ -1,0 +1,353 @@
+//! A file in one turn: opened, looked at, read and searched.
+
+use std::io;
+
+use super::batch::Discovered;
+use super::emit::Outlet;
+use super::lines::{Lines, Range};
+use super::run::{Context, Stop, Worker, read};
+use super::text::{Again, converted};
+use super::window::Stream;
+use crate::encoding::Encoding;
+use crate::engine::{Engine, Found, Piece, Unit};
+use crate::files::{FileSystem, Kind, Status};
+use crate::object::Object;
+use crate::output::{Findings, More, Output, ReadAt};
+use crate::report::{Outcome, Report, Skipped, Trouble};
+use crate::sink::Sink;
+
+/// A file of more chunks than this is shared among workers.
+const CHUNKS_ALONE: u64 = 8;
+
+/// Bytes of room for long lines that a worker keeps from file to file.
+const LONG_KEPT: usize = 1 << 20;
+
+/// Reads by way of a context.
+type ReadWith<'r, C> = dyn FnMut(&mut C, u64, &mut [u8]) -> Result<usize, Stop> + 'r;
+
+/// One file's search by one worker.
+struct Search<O: Output> {
+    object: Object,
+    outlet: Outlet<O>,
+    out: Vec<u8>,
+    found: Found,
+    cut_lines: u64,
+    encoding: Encoding,
+}
+
+impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
+where
+    F: FileSystem,
+    E: Engine,
+    K: Sink,
+    C: Context<F, E, K::Output>,
+{
+    /// A file or a directory. `may_share`: other workers may take a part in a large file.
+    pub(crate) fn object(&mut self, found: Discovered<F>, may_share: bool) {
+        found.batch.describe(found.index(), &mut self.parts.object);
+        let kind = self.kind(&found);
+        if matches!(kind, Ok(Kind::Dir)) && self.machine.tree.is_some() {
+            return self.enter(found);
+        }
+        // What kind of thing the caller has named is known only now.
+        if self.parts.object.named {
+            self.discovered(1);
+        }
+        match kind {
+            Ok(_) => self.file(found, may_share),
+            Err(error) => self.end_without_output(found, &Report::error(Trouble::Open(error))),
+        }
+    }
+
+    fn file(&mut self, found: Discovered<F>, may_share: bool) {
+        if self.is_cancelled() {
+            return self.end_without_output(found, &Report::skipped(Skipped::Cancelled));
+        }
+        if self.machine.config.names_only {
+            return self.name(found);
+        }
+        let (file, status) = match self.open(&found) {
+            Ok(opened) => opened,
+            Err(error) => return self.end_without_output(found, &Report::error(Trouble::Open(error))),
+        };
+        if let Some(report) = self.refused(&found, status) {
+            return self.end_without_output(found, &report);
+        }
+        let in_lines = matches!(self.machine.engine.unit(), Unit::Lines { .. });
+        let is_large = status.len / CHUNKS_ALONE > self.machine.config.chunk_size as u64;
+        if may_share
+            && is_large
+            && in_lines
+            && let Some(slot) = self.machine.counters.slot()
+        {
+            // A text that must be read in order cannot be shared.
+            if let Ok(Encoding::Bytes { skip }) = self.encoding(&file) {
+                return self.share(found, file, slot, status.len, skip);
+            }
+        }
+        self.alone(found, &file, status.len);
+    }
+
+    fn open(&mut self, found: &Discovered<F>) -> io::Result<(F::File, Status)> {
+        let Self { machine, cx, parts } = self;
+        let follow = machine.follows();
+        let file = cx.access("open a file", || {
+            found.at(&parts.object.path, follow, |at| machine.files.open(at))
+        })?;
+        let status = cx.access("look at a file", || machine.files.file_status(&file))?;
+        Ok((file, status))
+    }
+
+    /// How the text of an open file is written.
+    fn encoding(&mut self, file: &F::File) -> Result<Encoding, Stop> {
+        let mut first = [0; Encoding::MARK];
+        let mut filled = 0;
+        while self.machine.config.encodings && filled < first.len() {
+            match read(self.machine, self.cx, file, filled as u64, &mut first[filled..])? {
+                0 => break,
+                got => filled += got,
+            }
+        }
+        Ok(Encoding::of(&first[..filled]))
+    }
+
+    /// Why an open file is not searched.
+    fn refused(&self, found: &Discovered<F>, status: Status) -> Option<Report> {
+        let max = self.machine.config.max_file_size;
+        match status.kind {
+            Kind::File if max.is_some_and(|max| status.len > max) => Some(Report::skipped(Skipped::TooLarge)),
+            Kind::File => None,
+            Kind::Dir if self.parts.object.named => {
+                Some(Report::error(Trouble::Open(io::ErrorKind::IsADirectory.into())))
+            }
+            _ if found.kind() == Kind::File => Some(Report::error(Trouble::Replaced)),
+            _ => Some(Report::skipped(Skipped::Special)),
+        }
+    }
+
+    /// Puts out a file's name alone.
+    fn name(&mut self, found: Discovered<F>) {
+        let mut nothing: &[u8] = &[];
+        let (object, mut out) = self.in_hand();
+        let stream = Stream::new(object.id, found.position());
+        let outlet = self.begin(&object, stream, &out);
+        let ended = self.finish(outlet, &object, &mut nothing, &mut out);
+        self.parts.out = out;
+        self.report(found, &object, &report(ended, None, 0));
+        self.parts.object = object;
+    }
+
+    fn alone(&mut self, found: Discovered<F>, file: &F::File, len: u64) {
+        let (object, out) = self.in_hand();
+        let stream = Stream::new(object.id, found.position());
+        let mut search = Search {
+            outlet: self.begin(&object, stream, &out),
+            object,
+            out,
+            found: std::mem::take(&mut self.parts.found),
+            cut_lines: 0,
+            encoding: Encoding::Bytes { skip: 0 },
+        };
+        let stopped = match self.machine.engine.unit() {
+            Unit::Lines { max_line } => {
+                let range = Range {
+                    begin: 0,
+                    end: (len > 0).then_some(len),
+                    size: len,
+                    max_line,
+                    is_first: true,
+                };
+                self.in_lines(&mut search, file, range)
+            }
+            Unit::Whole { max_file } => self.as_a_whole(&mut search, file, len, max_file as u64).err(),
+        };
+        let Search {
+            object,
+            outlet,
+            mut out,
+            found: findings,
+            cut_lines,
+            encoding,
+        } = search;
+        self.parts.found = findings;
+        let mut again = Again::of(&self.machine.files, file, encoding);
+        let ended = self.finish(outlet, &object, &mut again, &mut out);
+        self.parts.out = out;
+        self.report(found, &object, &report(ended, stopped, cut_lines));
+        self.parts.object = object;
+    }
+
+    /// Piece by piece. Returns why it did not get to the end.
+    fn in_lines(&mut self, search: &mut Search<K::Output>, file: &F::File, range: Range) -> Option<Stop> {
+        let mut block = self.parts.take_block();
+        let mut long = std::mem::take(&mut self.parts.long);
+        let mut lines = Lines::new(&mut block, &mut long, range);
+        let (machine, cx) = (self.machine, &mut *self.cx);
+        let mut stopped = None;
+        if machine.config.encodings {
+            match lines.first(&mut |offset, into| read(machine, cx, file, offset, into)) {
+                Ok(first) => search.encoding = Encoding::of(first),
+                Err(stop) => stopped = Some(stop),
+            }
+        }
+        stopped = stopped.or_else(|| {
+            if let Encoding::Bytes { skip } = search.encoding {
+                lines.skip(skip);
+                let mut read = |cx: &mut C, offset, into: &mut [u8]| read(machine, cx, file, offset, into);
+                return self.each_piece(search, file, &mut lines, &mut read);
+            }
+            let range = Range {
+                end: None,
+                size: 0,
+                ..range
+            };
+            lines.restart(range);
+            let mut text = Again::of(&machine.files, file, search.encoding);
+            let mut read = |_: &mut C, offset, into: &mut [u8]| {
+                if machine.cancel.is_cancelled() {
+                    return Err(Stop::Cancelled);
+                }
+                text.read_at(offset, into)
+                    .map_err(|error| Stop::Failed { offset, error })
+            };
+            self.each_piece(search, file, &mut lines, &mut read)
+        });
+        search.cut_lines = lines.cut_lines();
+        self.parts.block = Some(block);
+        long.clear();
+        long.shrink_to(LONG_KEPT);
+        self.parts.long = long;
+        stopped
+    }
+
+    fn each_piece(
+        &mut self,
+        search: &mut Search<K::Output>,
+        file: &F::File,
+        lines: &mut Lines<'_>,
+        read: &mut ReadWith<'_, C>,
+    ) -> Option<Stop> {
+        loop {
+            let cx = &mut *self.cx;
+            let cut = match lines.next(&mut |offset, into| read(cx, offset, into)) {
+                Ok(Some(cut)) => cut,
+                Ok(None) => return None,
+                Err(stop) => return Some(stop),
+            };
+            let piece = Piece {
+                bytes: cut.bytes,
+                offset: cut.offset,
+                named: search.object.named,
+                last: cut.last,
+            };
+            match self.search(search, piece, file) {
+                Ok(More::Wanted) => {}
+                Ok(More::Enough) => return None,
+                Err(stop) => return Some(stop),
+            }
+        }
+    }
+
+    fn as_a_whole(
+        &mut self,
+        search: &mut Search<K::Output>,
+        file: &F::File,
+        len: u64,
+        max: u64,
+    ) -> Result<(), Stop> {
+        let mut long = std::mem::take(&mut self.parts.long);
+        let read = self.read_whole(&mut long, file, len, max);
+        let done = read.and_then(|()| {
+            if self.machine.config.encodings {
+                search.encoding = Encoding::of(&long);
+                if search.encoding != (Encoding::Bytes { skip: 0 }) {
+                    long = converted(&long, search.encoding);
+                }
+            }
+            let piece = Piece {
+                bytes: &long,
+                offset: 0,
+                named: search.object.named,
+                last: true,
+            };
+            self.search(search, piece, file).map(|_| ())
+        });
+        long.clear();
+        long.shrink_to(LONG_KEPT);
+        self.parts.long = long;
+        done
+    }
+
+    fn read_whole(&mut self, whole: &mut Vec<u8>, file: &F::File, len: u64, max: u64) -> Result<(), Stop> {
+        let mut filled = 0;
+        loop {
+            if filled as u64 > max || len > max {
+                return Err(Stop::TooLong { max });
+            }
+            if filled == whole.len() {
+                let room = if filled == 0 { len + 1 } else { 2 * filled as u64 };
+                let room = room.clamp(4_096, max.saturating_add(1));
+                whole.resize(usize::try_from(room).unwrap_or(usize::MAX), 0);
+            }
+            let got = read(self.machine, self.cx, file, filled as u64, &mut whole[filled..])?;
+            filled += got;
+            if got == 0 || len > 0 && filled as u64 >= len && filled < whole.len() {
+                whole.truncate(filled);
+                return Ok(());
+            }
+        }
+    }
+
+    fn search(
+        &mut self,
+        search: &mut Search<K::Output>,
+        piece: Piece<'_>,
+        file: &F::File,
+    ) -> Result<More, Stop> {
+        let Search {
+            object,
+            outlet,
+            out,
+            found,
+            encoding,
+            ..
+        } = search;
+        let mut again = Again::of(&self.machine.files, file, *encoding);
+        found.clear();
+        self.machine.engine.scan(piece, &mut self.parts.engine, found);
+        match self.piece(outlet, object, found, &mut again, out) {
+            Ok(More::Wanted) if found.nul.is_none() => Ok(More::Wanted),
+            Ok(_) => Ok(More::Enough),
+            Err(error) => Err(Stop::Failed {
+                offset: piece.offset,
+                error,
+            }),
+        }
+    }
+
+    /// The object whose path is in hand, and the worker's output.
+    pub(crate) fn in_hand(&mut self) -> (Object, Vec<u8>) {
+        let parts = &mut *self.parts;
+        (std::mem::take(&mut parts.object), std::mem::take(&mut parts.out))
+    }
+}
+
+/// The report of a file that was searched, or as far as it was.
+pub(crate) fn report(ended: io::Result<Findings>, stopped: Option<Stop>, cut_lines: u64) -> Report {
+    let (findings, late) = match ended {
+        Ok(findings) => (findings, None),
+        Err(error) => (Findings::default(), Some(Stop::Failed { offset: 0, error })),
+    };
+    let outcome = match stopped.or(late) {
+        None if findings.found => Outcome::Findings,
+        None => Outcome::Clean,
+        Some(Stop::Cancelled) => Outcome::Skipped(Skipped::Cancelled),
+        Some(Stop::Failed { offset, error }) => Outcome::Error(Trouble::Read { offset, error }),
+        Some(Stop::TooLong { max }) => Outcome::Error(Trouble::TooLong { max }),
+    };
+    Report {
+        outcome,
+        findings,
+        cut_lines,
+    }
+}

@@ -1,0 +1,285 @@
+//! One scan: what its tasks share, and the runner.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use executor_core::TaskCtx;
+use executor_core::ports::Access;
+
+use super::batch::Discovered;
+use super::counters::Counters;
+use super::directory::TURN;
+use super::scratch::{LocalScratch, Parts};
+use super::task::Task;
+use super::window::Window;
+use crate::cancel::CancelToken;
+use crate::config::{LocalConfig, ParallelScanConfig};
+use crate::engine::Engine;
+use crate::files::FileSystem;
+use crate::object::Object;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::report::{Report, Summary};
+use crate::rules::Rules;
+use crate::sink::Sink;
+
+/// The context that the runner needs: a worker's, on threads or in the simulator.
+pub trait Context<F: FileSystem, E: Engine, O: Output>:
+    TaskCtx<Task<F, O>, LocalScratch<E>> + Access
+{
+}
+
+impl<F, E, O, C> Context<F, E, O> for C
+where
+    F: FileSystem,
+    E: Engine,
+    O: Output,
+    C: TaskCtx<Task<F, O>, LocalScratch<E>> + Access,
+{
+}
+
+/// Waiting open files leave so many to each worker: what it reads, and an ignore file or a
+/// directory beside it.
+const OPEN_A_WORKER: usize = 3;
+
+/// What the tasks of one scan share.
+pub struct Machine<F: FileSystem, E, K> {
+    pub(crate) files: F,
+    pub(crate) engine: E,
+    pub(crate) sink: K,
+    pub(crate) config: LocalConfig,
+    /// Absent, if the caller names every file.
+    pub(crate) tree: Option<Walk>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) window: Window,
+    pub(crate) cancel: CancelToken,
+    pub(crate) progress: Arc<Progress>,
+    /// Names that a turn takes, 1 to 64.
+    pub(crate) turn: usize,
+    next_id: AtomicU64,
+    failure: Mutex<Option<io::Error>>,
+}
+
+/// How directories are walked.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    pub(crate) rules: Rules,
+    pub(crate) follow: bool,
+}
+
+/// A worker with a task in hand.
+pub(crate) struct Worker<'m, 'c, F: FileSystem, E: Engine, K: Sink, C> {
+    pub(crate) machine: &'m Machine<F, E, K>,
+    pub(crate) cx: &'c mut C,
+    pub(crate) parts: Box<Parts<E>>,
+}
+
+/// Why a read ended.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Failed { offset: u64, error: io::Error },
+    Cancelled,
+    TooLong { max: u64 },
+}
+
+impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
+    /// A scan of files that the caller names.
+    pub fn local(files: F, engine: E, config: LocalConfig, sink: K) -> Self {
+        let waiting = config
+            .open_files_max
+            .saturating_sub(OPEN_A_WORKER * config.workers);
+        let shared_buffers = config.pool_buffers.max(config.workers);
+        let counters = Counters::new(config.max_in_flight_objects, waiting, shared_buffers);
+        Self {
+            files,
+            engine,
+            sink,
+            tree: None,
+            counters: Arc::new(counters),
+            window: Window::new(&config),
+            cancel: CancelToken::default(),
+            progress: Arc::default(),
+            turn: TURN,
+            next_id: AtomicU64::new(0),
+            failure: Mutex::new(None),
+            config,
+        }
+    }
+
+    /// A scan of files and directories.
+    pub fn tree(files: F, engine: E, config: &ParallelScanConfig, sink: K) -> Self {
+        Self {
+            tree: Some(Walk {
+                rules: Rules::new(config),
+                follow: config.follow_symlinks,
+            }),
+            ..Self::local(files, engine, config.to_local_config(), sink)
+        }
+    }
+
+    /// Lets others end this scan, and see how far it is.
+    #[must_use]
+    pub fn watched(mut self, cancel: CancelToken, progress: Arc<Progress>) -> Self {
+        self.cancel = cancel;
+        self.progress = progress;
+        self
+    }
+
+    /// Turns of a directory take `names` names, at most 64: for tests.
+    #[must_use]
+    pub fn in_turns_of(mut self, names: usize) -> Self {
+        self.turn = names.clamp(1, TURN);
+        self
+    }
+
+    /// A worker's scratch value.
+    pub fn scratch(&self) -> LocalScratch<E> {
+        self.counters.buffers.take(1);
+        LocalScratch::new(&self.engine, &self.counters, self.config.chunk_size)
+    }
+
+    /// What bounds this scan.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// The sink.
+    pub fn sink(&self) -> &K {
+        &self.sink
+    }
+
+    /// Runs one task.
+    pub fn run<C: Context<F, E, K::Output>>(&self, task: Task<F, K::Output>, cx: &mut C) {
+        let parts = cx.scratch().take();
+        let mut worker = Worker {
+            machine: self,
+            cx,
+            parts,
+        };
+        match task {
+            Task::Object(found) => worker.object(found, true),
+            Task::Cursor(cursor) => worker.go_on(*cursor),
+            Task::Chunks(chunked) => worker.chunks(chunked),
+            Task::Source(source) => worker.source(source),
+        }
+        let Worker { cx, parts, .. } = worker;
+        cx.scratch().put(parts);
+    }
+
+    /// Puts out what the workers still have, after the last task. Returns the sums.
+    ///
+    /// # Errors
+    ///
+    /// The sink's first.
+    pub fn end(&self, mut scratches: Vec<LocalScratch<E>>) -> io::Result<Summary> {
+        let mut summary = Summary::default();
+        for scratch in &mut scratches {
+            summary.add(&scratch.summary());
+            let put = self.window.put_whole(&self.sink, &mut scratch.out());
+            self.check(put);
+        }
+        self.check(self.window.end(&self.sink));
+        if let Some(error) = self.lock_failure().take() {
+            return Err(error);
+        }
+        summary.cancelled = self.cancel.is_cancelled();
+        Ok(summary)
+    }
+
+    /// Numbers for objects that were discovered.
+    pub(crate) fn ids(&self, objects: usize) -> u64 {
+        // Ordering: Relaxed. Numbers, and nothing hangs on their order.
+        self.next_id.fetch_add(objects as u64, Ordering::Relaxed)
+    }
+
+    /// The scan ends if the sink has failed.
+    pub(crate) fn check(&self, done: io::Result<()>) {
+        if let Err(error) = done {
+            self.lock_failure().get_or_insert(error);
+            self.cancel.cancel();
+        }
+    }
+
+    pub(crate) fn follows(&self) -> bool {
+        self.tree.as_ref().is_some_and(|tree| tree.follow)
+    }
+
+    fn lock_failure(&self) -> std::sync::MutexGuard<'_, Option<io::Error>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
+where
+    F: FileSystem,
+    E: Engine,
+    K: Sink,
+    C: Context<F, E, K::Output>,
+{
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.machine.cancel.is_cancelled()
+    }
+
+    /// So many objects were discovered.
+    pub(crate) fn discovered(&mut self, objects: usize) {
+        self.parts.summary.objects += objects as u64;
+        self.machine.progress.has_discovered(objects as u64);
+    }
+
+    /// An object's one report. Its permit is given back.
+    pub(crate) fn report(&mut self, found: Discovered<F>, object: &Object, report: &Report) {
+        self.parts.summary.count(report);
+        self.machine.progress.has_reported();
+        let machine = self.machine;
+        self.cx.access("report", || machine.sink.report(object, report));
+        drop(found);
+    }
+
+    /// The report of an object that puts out nothing.
+    pub(crate) fn end_without_output(&mut self, found: Discovered<F>, report: &Report) {
+        let position = found.position();
+        let object = std::mem::take(&mut self.parts.object);
+        self.report(found, &object, report);
+        self.parts.object = object;
+        if self.machine.window.is_sorted {
+            let machine = self.machine;
+            let gone = self.cx.access("nothing to put out", || {
+                machine.window.gone(&machine.sink, std::iter::once(position))
+            });
+            machine.check(gone);
+        }
+    }
+}
+
+/// Reads once, again after a signal, and not after a cancel.
+pub(crate) fn read<F: FileSystem, E, K>(
+    machine: &Machine<F, E, K>,
+    cx: &mut impl Access,
+    file: &F::File,
+    offset: u64,
+    into: &mut [u8],
+) -> Result<usize, Stop> {
+    loop {
+        if machine.cancel.is_cancelled() {
+            return Err(Stop::Cancelled);
+        }
+        match cx.access("read", || machine.files.read_at(file, offset, into)) {
+            Ok(got) => {
+                machine.progress.has_read(got as u64);
+                return Ok(got);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Stop::Failed { offset, error }),
+        }
+    }
+}
+
+impl<F: FileSystem, E, K> fmt::Debug for Machine<F, E, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}

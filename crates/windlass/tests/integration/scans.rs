@@ -1,0 +1,96 @@
+//! Scans as a user meets them: lines, exit codes, and messages about what makes no sense.
+
+use std::fs;
+
+use crate::program::Folder;
+
+fn tree() -> Folder {
+    let folder = Folder::new();
+    fs::create_dir_all(folder.path().join("src/deep")).expect("the folder can be written to");
+    folder.write("src/a.rs", "use b;\nfn a() {}\n");
+    folder.write("src/deep/b.txt", "used\nUse\n");
+    folder.write("src/data", "use\0\n");
+    folder.write(".ignore", "left_out\n");
+    folder.write("left_out", "use\n");
+    folder.write(".hidden", "use\n");
+    folder
+}
+
+#[test]
+fn lines_of_a_tree_are_found_in_order() {
+    let sorted = |arguments: &[&str]| {
+        tree()
+            .scan(["--sort", "path"].into_iter().chain(arguments.iter().copied()))
+            .answer()
+    };
+    assert_eq!(sorted(&["use"]), "src/a.rs:use b;\nsrc/deep/b.txt:used\n");
+    assert_eq!(
+        sorted(&["-n", "-w", "-i", "use", "src"]),
+        "src/a.rs:1:use b;\nsrc/deep/b.txt:2:Use\n"
+    );
+    assert_eq!(
+        sorted(&["-c", "-e", "u", "-e", "U"]),
+        "src/a.rs:1\nsrc/deep/b.txt:2\n"
+    );
+    assert_eq!(sorted(&["-l", "-t", "rust", "use"]), "src/a.rs\n");
+    assert_eq!(
+        sorted(&["-l", "-g", "!*.txt", "--hidden", "--no-ignore", "use"]),
+        ".hidden\nleft_out\nsrc/a.rs\n"
+    );
+    assert_eq!(sorted(&["--files"]), "src/a.rs\nsrc/data\nsrc/deep/b.txt\n");
+    assert_eq!(sorted(&["-A", "1", "use", "src/a.rs"]), "use b;\nfn a() {}\n");
+}
+
+#[test]
+fn a_named_binary_file_is_said_to_match() {
+    let out = tree().scan(["use", "src/data"]).answer();
+    assert_eq!(out, "binary file matches (found \"\\0\" byte around offset 3)\n");
+}
+
+#[test]
+fn json_ends_with_sums() {
+    let out = tree().scan(["--json", "fn"]).answer();
+    let types: Vec<_> = ["begin", "match", "end", "summary"]
+        .map(|kind| format!("\"type\":\"{kind}\""))
+        .into();
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines.len(), types.len(), "{out}");
+    for (line, kind) in lines.iter().zip(types) {
+        assert!(line.contains(&kind), "no {kind} in {line}");
+    }
+}
+
+#[test]
+fn exit_codes_are_those_of_grep() {
+    assert_eq!(tree().scan(["nowhere to be found"]).code, Some(1));
+    assert_eq!(tree().scan(["-q", "use"]).code, Some(0));
+    let outcome = tree().scan(["use", "src", "gone"]);
+    assert_eq!(outcome.code, Some(2));
+    assert!(
+        outcome.stderr.contains("gone") && outcome.stdout.contains("use b;"),
+        "{outcome:?}"
+    );
+    let outcome = tree().scan(["-m", "0", "use"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""));
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_named() {
+    let error = |arguments: &[&str], parts: &[&str]| {
+        tree().scan(arguments.iter().copied()).assert_error(2, parts);
+    };
+    error(&[], &["a pattern is needed"]);
+    error(&["("], &["unclosed group"]);
+    error(&["a\nb"], &["not allowed", "-U"]);
+    error(&["-f", "words", "."], &["words", "No such file"]);
+    error(&["-t", "no-such-type", "a"], &["no-such-type"]);
+    error(&["-g", "[", "a"], &["["]);
+    error(&["-m", "many", "a"], &["many", "--max-count"]);
+    error(&["--threads", "0", "a"], &["--threads", "at least one thread"]);
+    error(
+        &["--max-filesize", "1X", "a"],
+        &["--max-filesize", "for example 10M"],
+    );
+    error(&["--sort", "size", "a"], &["size", "path"]);
+    error(&["a", "-"], &["standard input"]);
+}

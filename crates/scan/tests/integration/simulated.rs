@@ -226,12 +226,15 @@ fn every_object_is_reported(
             _ => &["clean", "findings", "skipped"],
         };
         let fits = report.is_some_and(|report| expected.iter().any(|begin| report.starts_with(begin)));
-        ensure(fits || strike == Some(Strike::Broken) && report.is_some_and(is_before), || {
-            format!(
-                "{} ({kind:?}, broken: {is_broken}) was reported as {report:?}",
-                path.display()
-            )
-        })?;
+        ensure(
+            fits || strike == Some(Strike::Broken) && report.is_some_and(is_before),
+            || {
+                format!(
+                    "{} ({kind:?}, broken: {is_broken}) was reported as {report:?}",
+                    path.display()
+                )
+            },
+        )?;
     }
     Ok(())
 }

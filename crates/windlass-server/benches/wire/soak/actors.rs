@@ -253,6 +253,8 @@ fn comes_and_goes(stage: &Stage<'_>, turn: u64) -> anyhow::Result<()> {
         client
             .simple_query("declare c cursor for select o_orderkey from orders")
             .await?;
+        // To describe it.
+        stage.outcomes.add("ok");
         let rows = client.simple_query("fetch 10 from c").await?;
         anyhow::ensure!(clients::rows(&rows).len() == 10);
         stage.outcomes.add(UNKNOWN);

@@ -195,22 +195,6 @@ fn hashes(output: &[u8]) -> impl Iterator<Item = u64> {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Invocation {
-        Invocation {
-            program: "sh".into(),
-            arguments: ["-c", script].map(Into::into).into(),
-            folder: ".".into(),
-        }
-    }
-
-    #[test]
-    fn a_cancelled_run_is_judged_by_code_and_lines() {
-        let script = "trap 'exit 130' INT; echo one; i=0; while [ $i -lt 300 ]; do i=$((i+1)); sleep 0.001; done; echo two";
-        let outcome = cancelled("sh", &shell(script), 3).unwrap();
-        assert_eq!(outcome.samples.len(), 3);
-        assert_eq!(outcome.measured[..2], [100.0, 100.0]);
-    }
-
     #[test]
     fn a_line_that_is_cut_is_noticed() {
         let lines = Lines::of(b"one\ntwo\n");

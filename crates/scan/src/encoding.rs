@@ -8,7 +8,7 @@
 //!   text            61    │ c3 a4 │ 0a           offsets in the text: findings, chunks, lines around
 //! ```
 //!
-//! UTF-16 is converted in order. A table of places, one per [`STEP`] bytes of text, lets a reader of
+//! UTF-16 is converted in order. A table of places, one per `STEP` bytes of text, lets a reader of
 //! lines around go back without beginning anew.
 
 use std::io;

@@ -9,7 +9,7 @@
 //! The regexes are those of `grep-regex`, which is ripgrep's. The loops over lines are ours, since a
 //! piece may begin anywhere in a file. Two things differ from ripgrep's loops, where those depend on
 //! how its buffers happen to fill: `\A` and `\z` mean a line's beginning and end, and which lines
-//! before a NUL are text depends on blocks of the file ([`binary`]).
+//! before a NUL are text depends on blocks of the file (module `binary`).
 
 mod binary;
 mod by_line;

@@ -152,7 +152,7 @@ pub(crate) fn launch_here(arguments: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Nobody's settings have a part in it.
+/// No settings of a user have a part in it.
 fn quiet(command: &mut Command) {
     command
         .env_remove("RIPGREP_CONFIG_PATH")

@@ -196,25 +196,25 @@ impl ExecutorConfig {
     ///
     /// Name, value and range of the first field that is out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        within("workers", self.workers as u64, 1, WORKERS_MAX as u64)?;
+        ConfigError::check("workers", self.workers as u64, 1, WORKERS_MAX as u64)?;
         if let Some(cores) = self.cores {
-            within("cores", cores as u64, 1, u64::MAX)?;
+            ConfigError::check("cores", cores as u64, 1, u64::MAX)?;
         }
-        within("steal_tries", u64::from(self.tuning.steal_tries), 1, 1024)?;
-        within("credit_block", self.tuning.credit_block as u64, 1, 65_536)?;
-        within(
+        ConfigError::check("steal_tries", u64::from(self.tuning.steal_tries), 1, 1024)?;
+        ConfigError::check("credit_block", self.tuning.credit_block as u64, 1, 65_536)?;
+        ConfigError::check(
             "fairness_interval",
             u64::from(self.tuning.fairness_interval),
             1,
             u64::from(u32::MAX),
         )?;
-        within(
+        ConfigError::check(
             "private_tasks",
             self.tuning.private_tasks as u64,
             0,
             PRIVATE_TASKS_MAX as u64,
         )?;
-        within(
+        ConfigError::check(
             "wake_threshold",
             u64::from(self.tuning.wake_threshold),
             1,
@@ -245,6 +245,26 @@ pub struct ConfigError {
     pub max: u64,
 }
 
+impl ConfigError {
+    /// Checks that the value of `field` is from `min` to `max`, for settings around these as well.
+    ///
+    /// # Errors
+    ///
+    /// If it is not.
+    pub fn check(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), Self> {
+        if (min..=max).contains(&value) {
+            Ok(())
+        } else {
+            Err(Self {
+                field,
+                value,
+                min,
+                max,
+            })
+        }
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -262,19 +282,6 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
-
-fn within(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
-    if (min..=max).contains(&value) {
-        Ok(())
-    } else {
-        Err(ConfigError {
-            field,
-            value,
-            min,
-            max,
-        })
-    }
-}
 
 #[cfg(test)]
 mod tests {

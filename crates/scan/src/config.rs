@@ -171,31 +171,18 @@ impl LocalConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.to_executor_config().validate()?;
         let chunk = self.chunk_size as u64;
-        within("chunk_size", chunk, 16, 1 << 20)?;
+        ConfigError::check("chunk_size", chunk, 16, 1 << 20)?;
         let workers = self.workers as u64;
-        within("pool_buffers", self.pool_buffers as u64, workers, u64::MAX)?;
+        ConfigError::check("pool_buffers", self.pool_buffers as u64, workers, u64::MAX)?;
         let in_flight = self.max_in_flight_objects as u64;
-        within("max_in_flight_objects", in_flight, 1, u64::MAX)?;
-        within("open_files_max", self.open_files_max as u64, 1, u64::MAX)
+        ConfigError::check("max_in_flight_objects", in_flight, 1, u64::MAX)?;
+        ConfigError::check("open_files_max", self.open_files_max as u64, 1, u64::MAX)
     }
 }
 
 impl From<&ParallelScanConfig> for LocalConfig {
     fn from(config: &ParallelScanConfig) -> Self {
         config.to_local_config()
-    }
-}
-
-fn within(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
-    if (min..=max).contains(&value) {
-        Ok(())
-    } else {
-        Err(ConfigError {
-            field,
-            value,
-            min,
-            max,
-        })
     }
 }
 

@@ -31,7 +31,7 @@ pub trait FileSystem: Send + Sync + 'static {
     /// An open directory, with the place up to which it has been read.
     type Dir: Send + Sync + 'static;
 
-    /// Opens a file for reading. A FIFO that nobody writes to is opened as well.
+    /// Opens a file for reading. A FIFO without a writer is opened as well.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Findings as text, as `rg` prints them, or as the JSON Lines of `rg --json`.
 //!
 //! A [`Printer`] sees a file's pieces in order and knows nothing of other files: what stands between
-//! files is the beginning of each, and whoever writes takes it off the first
+//! files is the beginning of each, and the sink's writer takes it off the first
 //! ([`Output::separator`]). Lines around found ones are read again when they are printed.
 //!
 //! Where this differs from ripgrep: a line before the first NUL of a named file is found even if a

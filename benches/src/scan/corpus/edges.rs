@@ -118,7 +118,7 @@ fn names(folder: &Path) -> Result<()> {
     )
 }
 
-/// A user who may read everything reads the two that nobody may.
+/// A user who may read everything reads the two without any permission.
 fn kinds(folder: &Path) -> Result<()> {
     put(
         folder,

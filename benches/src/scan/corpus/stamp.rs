@@ -114,7 +114,7 @@ fn remove(path: &Path) -> Result<()> {
     }
     shorten(path)?;
     if fs::remove_dir_all(path).is_err() {
-        // What nobody may read is opened.
+        // What has no permission to be read is opened.
         open_folders(path)?;
         fs::remove_dir_all(path).with_context(named)?;
     }

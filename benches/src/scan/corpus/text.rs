@@ -62,7 +62,7 @@ const WORDS: [&str; 40] = [
     "12",
 ];
 
-/// Lines with a thing put in: one in so many.
+/// Lines for each one with a thing put in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lines {
     rare: u64,

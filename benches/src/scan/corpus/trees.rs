@@ -14,7 +14,7 @@ const SMALL_MAX: u64 = 200;
 const FOLDERS: u64 = 1_000;
 /// Small files in a folder beside the large one.
 const IN_A_FOLDER: u64 = 1_000;
-/// One file in so many has the rare literal.
+/// Files for each one with the rare literal.
 const RARE_EVERY: u64 = 100_000;
 
 /// `files` of 0 to 200 bytes in one folder.

@@ -70,7 +70,7 @@ impl Names {
     ///
     /// # Panics
     ///
-    /// When there are not so many.
+    /// When `index` is the number of names or more.
     #[must_use]
     pub fn name(&self, index: usize) -> &OsStr {
         OsStr::from_bytes(self.bytes_of(self.entries[index]))
@@ -80,7 +80,7 @@ impl Names {
     ///
     /// # Panics
     ///
-    /// When there are not so many.
+    /// When `index` is the number of names or more.
     #[must_use]
     pub fn kind(&self, index: usize) -> Kind {
         self.entries[index].kind

@@ -40,7 +40,7 @@ pub struct Chunked<F: FileSystem, O: Output> {
 }
 
 struct State<F: FileSystem, O: Output> {
-    /// The first chunk that nobody has claimed.
+    /// The first unclaimed chunk.
     next: u64,
     /// Chunks before this one are out.
     folded: u64,

@@ -1,4 +1,5 @@
-//! Chunks of a large file: claimed, searched, and put out in order by whoever completes the next.
+//! Chunks of a large file: claimed, searched, and put out in order by the worker that completes
+//! the next.
 
 use std::sync::Arc;
 

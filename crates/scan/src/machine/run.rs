@@ -40,7 +40,7 @@ where
 {
 }
 
-/// Waiting open files leave so many to each worker: what it reads, and an ignore file or a
+/// Open files that waiting ones leave to each worker: what it reads, and an ignore file or a
 /// directory beside it.
 const OPEN_A_WORKER: usize = 3;
 

@@ -16,7 +16,7 @@ pub enum Task<F: FileSystem, O: Output> {
     Object(Discovered<F>),
     /// The rest of a directory.
     Cursor(Box<Cursor<F>>),
-    /// Chunks of a large file that nobody has claimed.
+    /// Unclaimed chunks of a large file.
     Chunks(Arc<Chunked<F, O>>),
     /// The rest of a caller's own files.
     Source(Arc<SourceCursor>),

@@ -1,7 +1,7 @@
 //! The outlet: puts each object's bytes out in one piece, and objects by path if that is asked for.
 //!
 //! One lock guards it. It is held while the sink writes, as a sink that is full stops the scan
-//! anyway. Nobody waits for a turn: who has none keeps its bytes here.
+//! anyway. No worker waits for a turn: one without keeps its bytes here.
 
 use std::collections::VecDeque;
 use std::io;

@@ -33,7 +33,8 @@ pub trait Engine: Sync {
 pub struct Load {
     /// The query at a pace.
     pub short: &'static str,
-    /// The kinds of heavy queries. A client asks one kind, so that each kind's share is known.
+    /// The kinds of heavy queries. Each client asks all of them in turn, the next client beginning
+    /// with the next kind, so that engines with the same rate do the same work.
     pub heavies: &'static [&'static str],
     /// Number of heavy clients.
     pub clients: usize,
@@ -92,9 +93,11 @@ impl Load {
             // Ordering: Relaxed. It only requests a stop.
             over.store(true, Ordering::Relaxed);
             let mut heavy_rates = vec![0.0; self.heavies.len()];
-            for (client, heavy) in heavies.into_iter().enumerate() {
+            for heavy in heavies {
                 let done = heavy.join().map_err(|_| anyhow!("a heavy client panicked"))??;
-                heavy_rates[client % self.heavies.len()] += done / self.lasts.as_secs_f64();
+                for (rate, done) in heavy_rates.iter_mut().zip(done) {
+                    *rate += done / self.lasts.as_secs_f64();
+                }
             }
             let cpu = cpu_after?.saturating_sub(cpu_before?);
             Ok(Measured {
@@ -125,22 +128,25 @@ impl Load {
         Ok(measured)
     }
 
-    /// Returns the number of queries that it asked inside of the span.
+    /// Returns the number of queries of each kind that it asked inside of the span.
     fn heavy_client(
         &self,
         engine: &impl Engine,
         client: usize,
         span: Span,
         over: &AtomicBool,
-    ) -> anyhow::Result<f64> {
+    ) -> anyhow::Result<Vec<f64>> {
         let mut ask = engine.client()?;
-        let sql = self.heavies[client % self.heavies.len()];
-        let mut done = 0.0;
-        // Ordering: Relaxed. As above.
-        while !over.load(Ordering::Relaxed) {
+        let kinds = self.heavies.len();
+        let mut done = vec![0.0; kinds];
+        for kind in (0..kinds).cycle().skip(client % kinds) {
+            // Ordering: Relaxed. As above.
+            if over.load(Ordering::Relaxed) {
+                break;
+            }
             let began = Instant::now();
-            ask(sql)?;
-            done += span.part_of(began, Instant::now());
+            ask(self.heavies[kind])?;
+            done[kind] += span.part_of(began, Instant::now());
         }
         Ok(done)
     }
@@ -212,6 +218,16 @@ mod tests {
         assert_eq!(shorts, measured.latencies.len());
         assert_eq!(measured.heavy_rates.len(), 2);
         assert_eq!(measured.cpus, 0.0);
+    }
+
+    #[test]
+    fn each_heavy_client_asks_all_kinds_in_turn() {
+        let engine = Fake::default();
+        let one = Load { clients: 1, ..load() };
+        one.run(&engine).unwrap();
+        let asked = engine.asked.into_inner().unwrap();
+        let heavies: Vec<_> = asked.iter().filter(|sql| **sql != "short").collect();
+        assert_eq!(heavies[..4], [&"long", &"longer", &"long", &"longer"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use crate::process::{self, Limit, cargo};
 
 /// Names of these members, smaller trees first.
-pub(crate) const APART: &[&str] = &["windlass-datafusion", "windlass-server"];
+pub(crate) const APART: &[&str] = &["windlass-datafusion", "windlass-ballista", "windlass-server"];
 
 /// Smaller feature sets of these members, each linted alone.
 const DEPTHS: &[(&str, &[&str])] = &[("windlass-datafusion", &["hook", "plan"])];

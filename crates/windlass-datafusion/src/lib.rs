@@ -38,7 +38,9 @@ mod session;
 
 pub use hook::HookTaken;
 #[cfg(feature = "plan")]
-pub use plan::{QueryEnded, QueryMemory, WindlassExec, WindlassOptions, WindlassPlanner};
+pub use plan::{
+    InPlace, InPlaceExec, QueryEnded, QueryMemory, WindlassExec, WindlassOptions, WindlassPlanner,
+};
 #[cfg(feature = "session")]
 pub use session::WindlassExt;
 pub use snapshot::{RunningJob, WindlassSnapshot};

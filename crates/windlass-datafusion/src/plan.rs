@@ -1,5 +1,6 @@
 //! Queries as jobs: the planner's wrapper puts a node on a plan's root, and the node opens a job.
 
+mod in_place;
 mod longest;
 mod measures;
 mod memory;
@@ -9,6 +10,7 @@ mod query;
 mod root;
 mod stream;
 
+pub use in_place::{InPlace, InPlaceExec};
 pub use memory::QueryMemory;
 pub use options::WindlassOptions;
 pub use planner::WindlassPlanner;

@@ -42,9 +42,6 @@ const CHUNK_ROWS: usize = 256;
 /// Ends a chunk, however few rows it has.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The code of an error that is the server's fault.
-const INTERNAL: &str = "XX000";
-
 /// Chunks that wait for the client.
 const CHUNKS: usize = 2;
 
@@ -184,7 +181,7 @@ impl Rows {
         let Some(outcome) = &mut self.outcome else {
             return Ok(());
         };
-        let ended = ended(outcome, self.deadline).await;
+        let ended = ended(outcome).await;
         self.outcome = None;
         let outcome = ended.as_ref().copied().map_err(|error| error.code);
         self.open.ended(outcome);
@@ -211,25 +208,7 @@ pub(crate) async fn within<T>(
 }
 
 /// Waits for the end of a job's first task, and says how it ended.
-async fn ended<T>(
-    task: &mut AsyncTask<Result<T, SqlError>>,
-    deadline: Option<Instant>,
-) -> Result<T, SqlError> {
-    let ended = first_task_ended(task).await;
-    ended.map_err(|error| with_its_cause(error, deadline, Instant::now()))
-}
-
-/// At its deadline any task of a job may be the first to end, and the others then miss it: a panic
-/// of DataFusion's, or an internal error.
-fn with_its_cause(error: SqlError, deadline: Option<Instant>, now: Instant) -> SqlError {
-    if error.code == INTERNAL && deadline.is_some_and(|deadline| now >= deadline) {
-        SqlError::timed_out()
-    } else {
-        error
-    }
-}
-
-async fn first_task_ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Result<T, SqlError> {
+async fn ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Result<T, SqlError> {
     match AssertUnwindSafe(task).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(TaskError::DeadlineExceeded)) => Err(SqlError::timed_out()),
@@ -243,7 +222,7 @@ async fn first_task_ended<T>(task: &mut AsyncTask<Result<T, SqlError>>) -> Resul
 }
 
 fn internal(what: &str) -> SqlError {
-    SqlError::new(INTERNAL, format!("internal error: {what}"))
+    SqlError::new("XX000", format!("internal error: {what}"))
 }
 
 async fn run(context: &SessionContext, order: Order, pieces: mpsc::Sender<Piece>) -> Result<(), SqlError> {
@@ -417,27 +396,14 @@ impl Chunk {
 pub(crate) async fn in_job<T: Send + 'static>(
     windlass: &Windlass,
     options: JobOptions,
-    deadline: Option<Instant>,
     work: impl Future<Output = Result<T, SqlError>> + Send + 'static,
 ) -> Result<T, SqlError> {
-    ended(&mut windlass.spawn(options, work), deadline).await
+    ended(&mut windlass.spawn(options, work)).await
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn what_a_missed_deadline_has_broken_failed_by_the_deadline() {
-        let (now, second) = (Instant::now(), Duration::from_secs(1));
-        let cause = |error, deadline| with_its_cause(error, deadline, now).code;
-        assert_eq!(cause(internal("a panic"), Some(now)), "57014");
-        assert_eq!(cause(internal("a panic"), Some(now + second)), INTERNAL);
-        assert_eq!(cause(internal("a panic"), None), INTERNAL);
-        assert_eq!(cause(SqlError::new("22012", "divided"), Some(now)), "22012");
-    }
 
     #[test]
     fn a_chunk_is_given_in_parts_at_the_ends_of_rows() {

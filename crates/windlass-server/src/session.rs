@@ -95,7 +95,7 @@ impl Session {
         let (shared, sql) = (Arc::clone(&self.shared), sql.to_owned());
         let options = self.windlass_options().job("reading a long statement".to_owned());
         let work = async move { statement::parse(&sql, &shared.parser) };
-        rows::in_job(&self.shared.windlass, options, None, work).await
+        rows::in_job(&self.shared.windlass, options, work).await
     }
 
     /// Begins a statement for those who want to cancel it.
@@ -420,7 +420,7 @@ impl Session {
         let work = async move { planned.describe(&context, &named).await };
         let described = tokio::select! {
             biased;
-            described = rows::in_job(&self.shared.windlass, begun.options, begun.deadline, work) => described,
+            described = rows::in_job(&self.shared.windlass, begun.options, work) => described,
             () = begun.open.query().cancelled() => Err(SqlError::cancelled_by_user()),
         };
         begun

@@ -112,12 +112,14 @@ impl Turns {
             let lane = lock(lane);
             let first = lane.over.partition_point(|turn| turn.to_us <= since_us);
             let first = first.max(lane.over.len().saturating_sub(each));
-            turns.extend(lane.over.range(first..).map(|turn| (number, *turn)));
-            turns.extend(
-                lane.begun
-                    .iter()
-                    .map(|begun| (number, lane.so_far(begun, now_us))),
-            );
+            let over = lane.over.range(first..).copied();
+            let go_on = lane.begun.iter().map(|begun| lane.so_far(begun, now_us));
+            // Polls begin and end after the clock was read; the next look gives the rest of them.
+            let until_now = over.chain(go_on).filter(|turn| turn.from_us <= now_us);
+            turns.extend(until_now.map(|turn| {
+                let to_us = turn.to_us.min(now_us);
+                (number, Turn { to_us, ..turn })
+            }));
         }
         Look { now_us, turns }
     }
@@ -188,8 +190,7 @@ impl Lane {
         Turn {
             statement,
             from_us: before.map_or(from_us, |before| before.from_us),
-            // A poll may begin after a look has read the clock.
-            to_us: to_us.max(from_us),
+            to_us,
         }
     }
 }
@@ -252,21 +253,20 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_that_begins_after_a_look_has_read_the_clock_has_no_length() {
+    fn a_look_gives_turns_up_to_its_time_and_the_next_look_the_rest() {
         let turns = Turns::new(1);
         turns.look_at(10, 0);
-        turns.begin(Begun {
-            worker: 0,
-            statement: 1,
-            from_us: 20,
-        });
-        let look = turns.look_at(15, 0);
-        let spans: Vec<_> = look
-            .turns
-            .iter()
-            .map(|(_, turn)| (turn.from_us, turn.to_us))
-            .collect();
-        assert_eq!(spans, [(20, 20)]);
+        note(&turns, 0, 1, 10..30);
+        note(&turns, 0, 2, 40..50);
+        turns.begin(begun(0, 3, 60));
+        let given = |now_us, since_us| {
+            let look = turns.look_at(now_us, since_us).turns.into_iter();
+            let parts = look.map(|(_, turn)| (turn.statement, turn.from_us, turn.to_us));
+            parts.collect::<Vec<_>>()
+        };
+        assert_eq!(given(20, 0), [(1, 10, 20)]);
+        assert_eq!(given(45, 20), [(1, 10, 30), (2, 40, 45)]);
+        assert_eq!(given(70, 45), [(2, 40, 50), (3, 60, 70)]);
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
         let turns = Turns::new(2);
         turns.look_at(10, 0);
         note(&turns, 1, 7, 1_000..1_400);
-        let first = turns.look_at(10, 0).turns;
+        let first = turns.look_at(1_400, 0).turns;
         note(&turns, 1, 7, 1_450..1_900);
         note(&turns, 1, 8, 1_910..2_000);
         note(&turns, 1, 7, 2_010..2_400);
@@ -304,8 +304,8 @@ mod tests {
             (1, turn(7, 2_010, 2_400)),
             (2, turn(7, 2_010, 2_400)),
         ];
-        assert_eq!(turns.look_at(10, 1_400).turns, then);
-        assert_eq!(turns.look_at(10, 2_000).turns, then[2..]);
+        assert_eq!(turns.look_at(2_400, 1_400).turns, then);
+        assert_eq!(turns.look_at(2_400, 2_000).turns, then[2..]);
     }
 
     #[test]
@@ -344,7 +344,7 @@ mod tests {
             }
         }
         assert_eq!(lock(&turns.lanes[3]).over.len(), KEPT);
-        let look = turns.look_at(10, 0);
+        let look = turns.look_at(20 * KEPT as u64, 0);
         assert_eq!(look.turns.len(), GIVEN);
         let last = look.turns.last().map(|(_, turn)| turn.statement);
         assert_eq!(last, Some(2 * KEPT as u64 - 1), "the newest are given");

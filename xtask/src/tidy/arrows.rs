@@ -25,6 +25,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("columnar", &["pipeline-exec"]),
     ("pools", &["pipeline-exec"]),
     ("windlass-datafusion", &["pools"]),
+    ("windlass-ballista", &["windlass-datafusion"]),
     (
         "windlass-server",
         &["windlass-datafusion", "http-store", "tpch-tables"],
@@ -49,6 +50,7 @@ const TESTS_ONLY: &[(&str, &str)] = &[
     ("windlass-datafusion", "object-server"),
     ("windlass-datafusion", "paced-load"),
     ("windlass-datafusion", "tpch-tables"),
+    ("windlass-ballista", "tpch-tables"),
     ("windlass-server", "paced-load"),
     ("scan", "sim"),
     ("pools", "sim"),

@@ -25,6 +25,7 @@ const PRODUCT: &[&str] = &[
     "pools",
     "query",
     "windlass",
+    "windlass-ballista",
     "windlass-datafusion",
     "windlass-server",
 ];

@@ -123,6 +123,15 @@ impl<T> Polled<T> {
         (polled, paused)
     }
 
+    /// A stop drops the job's waiting futures while this one is still polled. Then channels from
+    /// them look like channels whose senders are done, so an output may lack what they had to give.
+    fn end_unless_stopped(&mut self, ended: Ended<T>) {
+        self.end(match self.job.stopped() {
+            Some(why) => Ended::Failed(stopped_running(why)),
+            None => ended,
+        });
+    }
+
     fn end(&mut self, ended: Ended<T>) {
         let future = self.future.take();
         // Dropped before the awaiter is woken, so its memory is free by then. A panic of this drop
@@ -168,11 +177,11 @@ impl<T: Send> Task for Polled<T> {
             let paused = match polled {
                 Ok((Poll::Pending, paused)) => paused,
                 Ok((Poll::Ready(output), _)) => {
-                    self.end(Ended::Ready(output));
+                    self.end_unless_stopped(Ended::Ready(output));
                     return Ok(Turn::Done);
                 }
                 Err(payload) => {
-                    self.end(Ended::Panicked(payload));
+                    self.end_unless_stopped(Ended::Panicked(payload));
                     return Ok(Turn::Done);
                 }
             };
@@ -201,11 +210,19 @@ impl<T> Drop for Polled<T> {
                 }
                 return;
             }
-            Some(JobErrorKind::HandedBack) => TaskError::Closed,
-            Some(JobErrorKind::DeadlineExceeded) => TaskError::DeadlineExceeded,
-            _ => TaskError::Cancelled,
+            Some(why) => stopped_running(why),
+            None => TaskError::Cancelled,
         };
         self.end(Ended::Failed(error));
+    }
+}
+
+/// The error of a future that was polled before its job was stopped.
+fn stopped_running<T>(why: JobErrorKind) -> TaskError<T> {
+    match why {
+        JobErrorKind::HandedBack => TaskError::Closed,
+        JobErrorKind::DeadlineExceeded => TaskError::DeadlineExceeded,
+        _ => TaskError::Cancelled,
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use pipeline_exec::{Class, JobErrorKind, PipelineExecutor, on_worker_thread};
 use pools::{AsyncJob, JobOptions, Pools, TaskError, TurnObserver};
 use tokio::runtime::{Builder, Handle};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::task::yield_now;
 
 use crate::support;
@@ -200,6 +201,50 @@ fn a_cancelled_job_drops_its_futures_and_their_tasks_say_so() {
     ));
     assert_eq!(job.stopped(), Some(JobErrorKind::Cancelled));
     assert_eq!(job.progress(), (5, 5));
+}
+
+/// Counts what another future of its job sends. `stop` ends the job in the middle of a poll, and
+/// the same poll sees the channel closed, as an operator of a query would.
+async fn counts_what_another_sends(job: AsyncJob, stop: impl FnOnce(&AsyncJob)) -> usize {
+    let (send, mut receive) = tokio::sync::mpsc::channel(1);
+    let _sends = job.spawn(async move {
+        send.send(()).await.unwrap();
+        pending::<()>().await;
+    });
+    receive.recv().await.unwrap();
+    stop(&job);
+    while receive.try_recv() != Err(TryRecvError::Disconnected) {
+        thread::yield_now();
+    }
+    1
+}
+
+#[test]
+fn a_future_that_ends_after_its_job_was_stopped_has_no_output() {
+    let pools = pools(2);
+    let job = pools.cpu().open(JobOptions::new());
+    let counts = job.spawn(counts_what_another_sends(job.clone(), AsyncJob::cancel));
+    assert!(matches!(pollster::block_on(counts), Err(TaskError::Cancelled)));
+    let late = JobOptions::new().deadline(Duration::from_millis(5));
+    let job = pools.cpu().open(late);
+    let counts = job.spawn(counts_what_another_sends(job.clone(), |_late| {}));
+    assert!(matches!(
+        pollster::block_on(counts),
+        Err(TaskError::DeadlineExceeded)
+    ));
+}
+
+#[test]
+fn a_panic_after_its_job_was_stopped_is_an_end_by_the_stop() {
+    let pools = pools(1);
+    let job = pools.cpu().open(JobOptions::new());
+    let stops = job.clone();
+    let panics = job.spawn(async move {
+        stops.cancel();
+        std::panic::resume_unwind(Box::new("it missed another future"));
+    });
+    let ended: Result<(), _> = pollster::block_on(panics);
+    assert!(matches!(ended, Err(TaskError::Cancelled)));
 }
 
 #[test]

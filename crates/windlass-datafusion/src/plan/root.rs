@@ -34,7 +34,15 @@ pub struct WindlassExec {
     windlass: Windlass,
     properties: Arc<PlanProperties>,
     last: Mutex<Last>,
+    executions: Arc<Mutex<Executions>>,
     measures: Arc<Measures>,
+}
+
+/// The executions of a node, and of those that replaced it in its plan.
+#[derive(Debug, Default)]
+struct Executions {
+    are_stopped: bool,
+    open: Vec<Weak<Query>>,
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +57,10 @@ impl WindlassExec {
     /// Puts a node above `input`.
     #[must_use]
     pub fn new(input: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Self {
+        Self::among(Arc::default(), input, windlass)
+    }
+
+    fn among(executions: Arc<Mutex<Executions>>, input: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Self {
         let properties = PlanProperties::clone(input.properties())
             // The job reads ahead, and the consumer yields between rows.
             .with_evaluation_type(EvaluationType::Eager)
@@ -58,14 +70,37 @@ impl WindlassExec {
             windlass: windlass.clone(),
             properties: Arc::new(properties),
             last: Mutex::default(),
+            executions,
             measures: Arc::default(),
         }
+    }
+
+    /// The same over another plan.
+    pub(super) fn over(&self, input: Arc<dyn ExecutionPlan>) -> Self {
+        Self::among(Arc::clone(&self.executions), input, &self.windlass)
     }
 
     /// Returns the plan below.
     #[must_use]
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
+    }
+
+    /// Ends the executions of this plan with [`QueryEnded::Cancelled`](crate::QueryEnded), those
+    /// that begin later as well. Dropping all streams of an execution ends it, too; this is for
+    /// engines that poll the streams in tasks of their own.
+    ///
+    /// Executions inside of another job end with that job alone. A node that has replaced this one
+    /// in its plan, for other children, is stopped with it.
+    pub fn stop(&self) {
+        let open = {
+            let mut executions = lock(&self.executions);
+            executions.are_stopped = true;
+            std::mem::take(&mut executions.open)
+        };
+        for query in open.iter().filter_map(Weak::upgrade) {
+            query.job().cancel();
+        }
     }
 
     /// The last one, if it has this context and has not begun this partition; else a new one.
@@ -88,7 +123,20 @@ impl WindlassExec {
             begun: BTreeSet::from([partition]),
             before: None,
         };
+        drop(last);
+        self.add(&query);
         query
+    }
+
+    fn add(&self, query: &Arc<Query>) {
+        let mut executions = lock(&self.executions);
+        if executions.are_stopped {
+            drop(executions);
+            query.job().cancel();
+            return;
+        }
+        executions.open.retain(|query| query.strong_count() > 0);
+        executions.open.push(Arc::downgrade(query));
     }
 
     /// The plan is a part of a job around it, which has used something already.
@@ -156,7 +204,7 @@ impl ExecutionPlan for WindlassExec {
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         assert_eq_or_internal_err!(children.len(), 1, "WindlassExec has one input");
-        Ok(Arc::new(Self::new(children.swap_remove(0), &self.windlass)))
+        Ok(Arc::new(self.over(children.swap_remove(0))))
     }
 
     fn with_new_children(

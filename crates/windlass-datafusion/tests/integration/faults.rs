@@ -44,6 +44,25 @@ fn any_task(end: Result<usize, String>) -> Result<usize, String> {
 }
 
 #[test]
+fn a_query_whose_rows_end_because_it_was_cancelled_is_an_error() {
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        for partitions in [1, PARTITIONS] {
+            for sql in QUERIES.into_iter().chain(["select n from numbers"]) {
+                let numbers = Numbers::new(partitions, 8).failing(3, Fault::Cancel);
+                let found = end(&ours, sql, &numbers).await;
+                assert_eq!(
+                    found,
+                    Err("error: External error: the query was cancelled".to_owned()),
+                    "{sql}"
+                );
+                eventually("all is dropped", || numbers.counts.open() == 0);
+            }
+        }
+    });
+}
+
+#[test]
 fn an_error_or_a_panic_in_the_middle_ends_a_query_as_in_plain_datafusion() {
     let ours = Ours::with_workers(2);
     block_on_many_threads(async {

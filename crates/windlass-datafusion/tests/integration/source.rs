@@ -14,6 +14,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::prelude::SessionContext;
 use futures_util::stream;
+use pools::AsyncJob;
 
 pub(crate) const BATCH_ROWS: usize = 1_000;
 
@@ -33,6 +34,8 @@ pub(crate) struct Numbers {
 pub(crate) enum Fault {
     Error,
     Panic,
+    /// Cancels the job around it and ends, as an operator does whose senders were dropped.
+    Cancel,
 }
 
 #[derive(Debug, Default)]
@@ -112,6 +115,10 @@ impl PartitionStream for Numbers {
                 None => Ok(open.batch(number)),
                 Some((_, Fault::Error)) => Err(DataFusionError::Execution("out of numbers".to_owned())),
                 Some((_, Fault::Panic)) => panic!("out of ink"),
+                Some((_, Fault::Cancel)) => {
+                    AsyncJob::current().expect("a job reads").cancel();
+                    return None;
+                }
             };
             Some((item, (number + 1, open)))
         });

@@ -5,7 +5,6 @@
 //! seem to end. The node keeps the plan's shape, since a worker's measures are counted by place.
 
 use std::any::Any;
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -17,14 +16,12 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use datafusion_distributed::{WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse};
 use futures_util::StreamExt;
 use pipeline_exec::panic_text;
+use windlass_datafusion::{InPlace, InPlaceExec};
 
 use crate::tables::store_url;
 
@@ -43,64 +40,24 @@ pub(crate) fn receive(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRew
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(WorkerPlanRewriteEventResponse::new(Arc::new(ReceivedExec {
-        plan: event.plan,
-    })))
+    let received = InPlaceExec::new(Received(event.plan));
+    Ok(WorkerPlanRewriteEventResponse::new(Arc::new(received)))
 }
 
-/// Stands for `plan`: its children and its measures are the plan's.
-struct ReceivedExec {
-    plan: Arc<dyn ExecutionPlan>,
-}
+/// A panic of the plan's rows is an error.
+struct Received(Arc<dyn ExecutionPlan>);
 
-impl ExecutionPlan for ReceivedExec {
-    fn name(&self) -> &str {
-        self.plan.name()
+impl InPlace for Received {
+    fn plan(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.0
     }
 
-    fn downcast_delegate(&self) -> Option<&dyn ExecutionPlan> {
-        Some(self.plan.as_ref())
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.plan.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        self.plan.children()
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.plan.apply_expressions(f)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(Self {
-            plan: Arc::clone(&self.plan).replace_children(children, options)?,
-        }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
+    fn over(&self, plan: Arc<dyn ExecutionPlan>) -> Self {
+        Self(plan)
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.plan.execute(partition, context).map(panics_as_errors)
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        self.plan.metrics()
+        self.0.execute(partition, context).map(panics_as_errors)
     }
 }
 
@@ -114,18 +71,6 @@ fn panics_as_errors(rows: SendableRecordBatchStream) -> SendableRecordBatchStrea
 
 fn error_of(panic: &(dyn Any + Send)) -> datafusion::error::DataFusionError {
     internal_datafusion_err!("a panic: {}", panic_text(panic).unwrap_or("without a text"))
-}
-
-impl DisplayAs for ReceivedExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt_as(format, f)
-    }
-}
-
-impl fmt::Debug for ReceivedExec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plan.fmt(f)
-    }
 }
 
 #[cfg(test)]

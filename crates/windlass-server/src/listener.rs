@@ -10,11 +10,16 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use rustix::io::Errno;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 /// Time after which an error of the listener, such as too many open files, is tried again.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+
+/// Number of connections that wait to be accepted; Linux may lower it. Beyond it Linux answers with
+/// SYN cookies, and may lose the first byte of what a connection sends byte by byte. tokio's own
+/// number is 128, which a burst of clients exceeds.
+const BACKLOG: u32 = 4_096;
 
 /// Time after the drain in which connections tell the other side why they end.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -34,7 +39,7 @@ impl Listener {
     /// # Errors
     ///
     /// If an address cannot be listened on.
-    pub(crate) async fn bind(addresses: &[SocketAddr]) -> anyhow::Result<Self> {
+    pub(crate) fn bind(addresses: &[SocketAddr]) -> anyhow::Result<Self> {
         let mut sockets = Vec::new();
         let mut bound: Vec<SocketAddr> = Vec::new();
         let mut missing = Vec::new();
@@ -43,7 +48,7 @@ impl Listener {
             if let (0, Some(first)) = (wanted.port(), bound.first()) {
                 address.set_port(first.port());
             }
-            let socket = TcpListener::bind(address).await;
+            let socket = listen(address);
             match socket.and_then(|socket| Ok((socket.local_addr()?, socket))) {
                 Ok((address, socket)) => {
                     bound.push(address);
@@ -105,6 +110,18 @@ impl Listener {
     }
 }
 
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // A server that starts again gets its port while old connections are in TIME_WAIT.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// Whether the machine has no such address, or none of its family.
 fn is_elsewhere(error: &io::Error) -> bool {
     error.kind() == ErrorKind::AddrNotAvailable || Errno::from_io_error(error) == Some(Errno::AFNOSUPPORT)
@@ -136,7 +153,7 @@ mod tests {
 
     async fn bind(addresses: &[&str]) -> Result<Listener, String> {
         let addresses: Vec<_> = addresses.iter().map(|text| text.parse().unwrap()).collect();
-        let bound = Listener::bind(&addresses).await;
+        let bound = Listener::bind(&addresses);
         bound.map_err(|error| format!("{error:#}"))
     }
 

@@ -55,7 +55,7 @@ impl Operators {
     ///
     /// If an address cannot be listened on, or there is a recorder already.
     pub async fn listen(addresses: &[SocketAddr]) -> anyhow::Result<Self> {
-        let listener = Listener::bind(addresses).await.context("--operator")?;
+        let listener = Listener::bind(addresses).context("--operator")?;
         let recorder = PrometheusBuilder::new().set_buckets(BUCKETS)?.build_recorder();
         let metrics = recorder.handle();
         metrics::set_global_recorder(recorder).context("the process has a recorder of metrics already")?;

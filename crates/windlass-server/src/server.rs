@@ -152,7 +152,7 @@ impl Server {
                 None => Ok(builder),
             },
         )?;
-        let listener = Listener::bind(&config.listen).await?;
+        let listener = Listener::bind(&config.listen)?;
         let page = match &config.ui {
             Some(ui) => Some(Page::listen(ui, &config.access).await?),
             None => None,

@@ -86,7 +86,7 @@ impl Page {
     pub(crate) async fn listen(config: &UiConfig, access: &Access) -> anyhow::Result<Listening> {
         let UiConfig { listen, hosts } = config;
         access.check_page(listen).context("--ui")?;
-        let listener = Listener::bind(listen).await.context("--ui")?;
+        let listener = Listener::bind(listen).context("--ui")?;
         Ok(Listening {
             listener,
             hosts: Hosts::new(hosts),

@@ -177,7 +177,7 @@ impl WorkerServer {
             .with_runtime_env(Arc::clone(&runtime))
             .with_max_message_size(CHUNK_BYTES)
             .with_version(env!("CARGO_PKG_VERSION"));
-        let listener = Listener::bind(&config.listen).await?;
+        let listener = Listener::bind(&config.listen)?;
         let shared = Shared {
             access,
             queries,

@@ -79,9 +79,10 @@ fn scan(arguments: &ScanArguments) -> Result<ExitCode, Failure> {
     if let Some(summary) = &summary {
         let stats = sink.stats(summary);
         if print.format == Format::Json {
-            sink.last(&stats.summary(began.elapsed()));
+            let objects = arguments.stats.then_some(summary);
+            sink.last(&stats.summary(began.elapsed(), objects));
         } else if arguments.stats && !lists {
-            sink.last(stats.text(began.elapsed()).as_bytes());
+            sink.last(format!("{}{summary}", stats.text(began.elapsed())).as_bytes());
         }
     }
     Ok(ExitCode::from(match (sink.has_found(), sink.has_errors()) {

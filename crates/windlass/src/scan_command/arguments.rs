@@ -172,7 +172,8 @@ pub(crate) struct ScanArguments {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub(super) color: ColorArgument,
 
-    /// Print sums at the end
+    /// Print sums at the end, and what became of each object found: clean, with findings, skipped
+    /// (why) or failed
     #[arg(long)]
     pub(super) stats: bool,
 

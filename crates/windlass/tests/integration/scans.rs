@@ -94,3 +94,20 @@ fn arguments_that_make_no_sense_are_named() {
     error(&["--sort", "size", "a"], &["size", "path"]);
     error(&["a", "-"], &["standard input"]);
 }
+
+#[test]
+fn stats_say_what_became_of_each_object_and_the_sum_is_the_number_found() {
+    let folder = tree();
+    std::os::unix::fs::symlink("gone", folder.path().join("src/link")).expect("a link can be made");
+    folder.write("src/large", "use\n".repeat(1_000));
+    let arguments = ["--stats", "--max-filesize", "2K", "use", "src", "gone"];
+    let outcome = folder.scan(arguments);
+    assert_eq!(outcome.code, Some(2), "{outcome:?}");
+    let sums = "6 objects found = 1 clean + 2 with findings + 2 skipped + 1 failed\n\
+                1 skipped: a symbolic link\n1 skipped: larger than the limit\n";
+    assert!(outcome.stdout.ends_with(sums), "{outcome:?}");
+    let json = folder.scan(arguments.into_iter().chain(["--json"])).stdout;
+    let summary = json.lines().last().unwrap_or_default();
+    let objects = r#""objects":{"clean":1,"cut_lines":0,"failed":1,"found":6,"skipped":{"cancelled":0,"link":1,"special":0,"too_large":1},"with_findings":2}"#;
+    assert!(summary.contains(objects), "{summary}");
+}

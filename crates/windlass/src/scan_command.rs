@@ -64,7 +64,7 @@ fn scan(arguments: &ScanArguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(EXIT_NONE));
     }
     let cancel = CancelToken::default();
-    let sink = StdoutSink::new(printer, arguments.quiet, arguments.stats, cancel.clone());
+    let sink = StdoutSink::new(printer, arguments, pattern.max_line, cancel.clone());
     let by_hand = cancel.clone();
     let terminal = Terminal::new(move || by_hand.cancel())?;
     let progress = Arc::new(Progress::default());

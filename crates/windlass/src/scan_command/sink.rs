@@ -8,6 +8,7 @@ use scan::print::{Printer, Stats};
 use scan::report::{Outcome, Report, Skipped, Summary};
 use scan::{CancelToken, Sink};
 
+use super::arguments::ScanArguments;
 use crate::message::say;
 
 pub(super) struct StdoutSink {
@@ -15,6 +16,8 @@ pub(super) struct StdoutSink {
     /// Nothing is printed, and the first finding is enough.
     is_quiet: bool,
     needs_all: bool,
+    /// Bytes of the longest line that is searched whole.
+    max_line: usize,
     on_terminal: bool,
     cancel: CancelToken,
     has_found: AtomicBool,
@@ -23,11 +26,12 @@ pub(super) struct StdoutSink {
 }
 
 impl StdoutSink {
-    pub(super) fn new(printer: Printer, is_quiet: bool, needs_all: bool, cancel: CancelToken) -> Self {
+    pub(super) fn new(printer: Printer, arguments: &ScanArguments, max_line: usize, cancel: CancelToken) -> Self {
         Self {
             printer,
-            is_quiet,
-            needs_all,
+            is_quiet: arguments.quiet,
+            needs_all: arguments.stats,
+            max_line,
             on_terminal: io::stdout().is_terminal(),
             cancel,
             has_found: AtomicBool::new(false),
@@ -96,6 +100,17 @@ impl Sink for StdoutSink {
             if self.is_quiet && !self.needs_all {
                 self.cancel.cancel();
             }
+        }
+        if report.cut_lines > 0 {
+            say(format_args!(
+                "warning: {}: {} longer than {} MiB searched in pieces of that length",
+                object.path.display(),
+                match report.cut_lines {
+                    1 => "a line".to_owned(),
+                    lines => format!("{lines} lines"),
+                },
+                self.max_line >> 20
+            ));
         }
         match &report.outcome {
             Outcome::Error(trouble) => {

@@ -111,3 +111,20 @@ fn stats_say_what_became_of_each_object_and_the_sum_is_the_number_found() {
     let objects = r#""objects":{"clean":1,"cut_lines":0,"failed":1,"found":6,"skipped":{"cancelled":0,"link":1,"special":0,"too_large":1},"with_findings":2}"#;
     assert!(summary.contains(objects), "{summary}");
 }
+
+#[test]
+fn a_line_that_is_searched_in_pieces_is_named_on_stderr_and_in_the_sums() {
+    let folder = Folder::new();
+    folder.write("long", [&[b'x'; 9 << 20][..], b"needle\nneedle\n"].concat());
+    folder.write("short", "needle\n");
+    for format in ["text", "json"] {
+        let outcome = folder.scan(["--stats", "-o", "--format", format, "needle"]);
+        assert_eq!(outcome.code, Some(0));
+        assert_eq!(
+            outcome.stderr,
+            "warning: long: a line longer than 8 MiB searched in pieces of that length\n"
+        );
+        let sums = ["1 lines too long and searched in pieces", "\"cut_lines\":1"];
+        assert!(sums.iter().any(|sum| outcome.stdout.contains(sum)));
+    }
+}

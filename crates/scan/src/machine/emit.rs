@@ -2,10 +2,11 @@
 
 use std::io;
 
-use super::run::{Context, Worker};
+use executor_core::ports::Access;
+
+use super::run::{OutputOf, Types, Worker};
 use super::window::{BLOCK, Stream};
-use crate::engine::{Engine, Found};
-use crate::files::FileSystem;
+use crate::engine::Found;
 use crate::object::Object;
 use crate::output::{Findings, More, Output, ReadAt};
 use crate::sink::Sink;
@@ -18,15 +19,9 @@ pub(crate) struct Outlet<O: Output> {
     mark: Option<usize>,
 }
 
-impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
-where
-    F: FileSystem,
-    E: Engine,
-    K: Sink,
-    C: Context<F, E, K::Output>,
-{
+impl<T: Types> Worker<'_, '_, T> {
     /// A file begins. `out` has whole objects, or nothing.
-    pub(crate) fn begin(&mut self, object: &Object, stream: Stream, out: &[u8]) -> Outlet<K::Output> {
+    pub(crate) fn begin(&mut self, object: &Object, stream: Stream, out: &[u8]) -> Outlet<OutputOf<T>> {
         Outlet {
             file: self.machine.sink.output().begin(object),
             stream,
@@ -37,7 +32,7 @@ where
     /// Puts out what was found in the next piece.
     pub(crate) fn piece(
         &mut self,
-        outlet: &mut Outlet<K::Output>,
+        outlet: &mut Outlet<OutputOf<T>>,
         object: &Object,
         found: &Found,
         source: &mut dyn ReadAt,
@@ -63,7 +58,7 @@ where
     /// A file has ended.
     pub(crate) fn finish(
         &mut self,
-        outlet: Outlet<K::Output>,
+        outlet: Outlet<OutputOf<T>>,
         object: &Object,
         source: &mut dyn ReadAt,
         out: &mut Vec<u8>,

@@ -2,10 +2,12 @@
 
 use std::io;
 
+use executor_core::ports::Access;
+
 use super::batch::Discovered;
 use super::emit::Outlet;
 use super::lines::{Lines, Range};
-use super::run::{Context, Stop, Worker, read};
+use super::run::{FileOf, OutputOf, Stop, Types, Worker, read};
 use super::text::{Again, converted};
 use super::window::Stream;
 use crate::encoding::Encoding;
@@ -14,7 +16,6 @@ use crate::files::{FileSystem, Kind, Status};
 use crate::object::Object;
 use crate::output::{Findings, More, Output, ReadAt};
 use crate::report::{Outcome, Report, Skipped, Trouble};
-use crate::sink::Sink;
 
 /// A file of more chunks than this is shared among workers.
 const CHUNKS_ALONE: u64 = 8;
@@ -35,15 +36,9 @@ struct Search<O: Output> {
     encoding: Encoding,
 }
 
-impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
-where
-    F: FileSystem,
-    E: Engine,
-    K: Sink,
-    C: Context<F, E, K::Output>,
-{
+impl<T: Types> Worker<'_, '_, T> {
     /// A file or a directory. `may_share`: other workers may take a part in a large file.
-    pub(crate) fn object(&mut self, found: Discovered<F>, may_share: bool) {
+    pub(crate) fn object(&mut self, found: Discovered<T::Files>, may_share: bool) {
         found.batch.describe(found.index(), &mut self.parts.object);
         let kind = self.kind(&found);
         if matches!(kind, Ok(Kind::Dir)) && self.machine.tree.is_some() {
@@ -59,7 +54,7 @@ where
         }
     }
 
-    fn file(&mut self, found: Discovered<F>, may_share: bool) {
+    fn file(&mut self, found: Discovered<T::Files>, may_share: bool) {
         if self.is_cancelled() {
             return self.end_without_output(found, &Report::skipped(Skipped::Cancelled));
         }
@@ -88,7 +83,7 @@ where
         self.alone(found, &file, status.len);
     }
 
-    fn open(&mut self, found: &Discovered<F>) -> io::Result<(F::File, Status)> {
+    fn open(&mut self, found: &Discovered<T::Files>) -> io::Result<(FileOf<T>, Status)> {
         let Self { machine, cx, parts } = self;
         let follow = machine.follows();
         let file = cx.access("open a file", || {
@@ -99,7 +94,7 @@ where
     }
 
     /// How the text of an open file is written.
-    fn encoding(&mut self, file: &F::File) -> Result<Encoding, Stop> {
+    fn encoding(&mut self, file: &FileOf<T>) -> Result<Encoding, Stop> {
         let mut first = [0; Encoding::MARK];
         let mut filled = 0;
         while self.machine.config.encodings && filled < first.len() {
@@ -112,7 +107,7 @@ where
     }
 
     /// Why an open file is not searched.
-    fn refused(&self, found: &Discovered<F>, status: Status) -> Option<Report> {
+    fn refused(&self, found: &Discovered<T::Files>, status: Status) -> Option<Report> {
         let max = self.machine.config.max_file_size;
         match status.kind {
             Kind::File if max.is_some_and(|max| status.len > max) => Some(Report::skipped(Skipped::TooLarge)),
@@ -126,7 +121,7 @@ where
     }
 
     /// Puts out a file's name alone.
-    fn name(&mut self, found: Discovered<F>) {
+    fn name(&mut self, found: Discovered<T::Files>) {
         let mut nothing: &[u8] = &[];
         let (object, mut out) = self.in_hand();
         let stream = Stream::new(object.id, found.position());
@@ -137,7 +132,7 @@ where
         self.parts.object = object;
     }
 
-    fn alone(&mut self, found: Discovered<F>, file: &F::File, len: u64) {
+    fn alone(&mut self, found: Discovered<T::Files>, file: &FileOf<T>, len: u64) {
         let (object, out) = self.in_hand();
         let stream = Stream::new(object.id, found.position());
         let mut search = Search {
@@ -178,7 +173,7 @@ where
     }
 
     /// Piece by piece. Returns why it did not get to the end.
-    fn in_lines(&mut self, search: &mut Search<K::Output>, file: &F::File, range: Range) -> Option<Stop> {
+    fn in_lines(&mut self, search: &mut Search<OutputOf<T>>, file: &FileOf<T>, range: Range) -> Option<Stop> {
         let mut block = self.parts.take_block();
         let mut long = std::mem::take(&mut self.parts.long);
         let mut lines = Lines::new(&mut block, &mut long, range);
@@ -193,7 +188,8 @@ where
         stopped = stopped.or_else(|| {
             if let Encoding::Bytes { skip } = search.encoding {
                 lines.skip(skip);
-                let mut read = |cx: &mut C, offset, into: &mut [u8]| read(machine, cx, file, offset, into);
+                let mut read =
+                    |cx: &mut T::Context, offset, into: &mut [u8]| read(machine, cx, file, offset, into);
                 return self.each_piece(search, file, &mut lines, &mut read);
             }
             let range = Range {
@@ -203,7 +199,7 @@ where
             };
             lines.restart(range);
             let mut text = Again::of(&machine.files, file, search.encoding);
-            let mut read = |_: &mut C, offset, into: &mut [u8]| {
+            let mut read = |_: &mut T::Context, offset, into: &mut [u8]| {
                 if machine.cancel.is_cancelled() {
                     return Err(Stop::Cancelled);
                 }
@@ -222,10 +218,10 @@ where
 
     fn each_piece(
         &mut self,
-        search: &mut Search<K::Output>,
-        file: &F::File,
+        search: &mut Search<OutputOf<T>>,
+        file: &FileOf<T>,
         lines: &mut Lines<'_>,
-        read: &mut ReadWith<'_, C>,
+        read: &mut ReadWith<'_, T::Context>,
     ) -> Option<Stop> {
         loop {
             let cx = &mut *self.cx;
@@ -250,8 +246,8 @@ where
 
     fn as_a_whole(
         &mut self,
-        search: &mut Search<K::Output>,
-        file: &F::File,
+        search: &mut Search<OutputOf<T>>,
+        file: &FileOf<T>,
         len: u64,
         max: u64,
     ) -> Result<(), Stop> {
@@ -278,7 +274,7 @@ where
         done
     }
 
-    fn read_whole(&mut self, whole: &mut Vec<u8>, file: &F::File, len: u64, max: u64) -> Result<(), Stop> {
+    fn read_whole(&mut self, whole: &mut Vec<u8>, file: &FileOf<T>, len: u64, max: u64) -> Result<(), Stop> {
         let mut filled = 0;
         loop {
             if filled as u64 > max || len > max {
@@ -300,9 +296,9 @@ where
 
     fn search(
         &mut self,
-        search: &mut Search<K::Output>,
+        search: &mut Search<OutputOf<T>>,
         piece: Piece<'_>,
-        file: &F::File,
+        file: &FileOf<T>,
     ) -> Result<More, Stop> {
         let Search {
             object,

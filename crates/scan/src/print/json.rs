@@ -248,7 +248,8 @@ mod tests {
             searches: 2,
             ..Stats::default()
         };
-        let json = String::from_utf8(stats.summary(Duration::from_millis(1_500), None)).expect("JSON is text");
+        let json =
+            String::from_utf8(stats.summary(Duration::from_millis(1_500), None)).expect("JSON is text");
         assert!(
             json.contains(r#""elapsed_total":{"human":"1.500000s","nanos":500000000,"secs":1}"#),
             "{json}"

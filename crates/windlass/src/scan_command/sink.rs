@@ -26,7 +26,12 @@ pub(super) struct StdoutSink {
 }
 
 impl StdoutSink {
-    pub(super) fn new(printer: Printer, arguments: &ScanArguments, max_line: usize, cancel: CancelToken) -> Self {
+    pub(super) fn new(
+        printer: Printer,
+        arguments: &ScanArguments,
+        max_line: usize,
+        cancel: CancelToken,
+    ) -> Self {
         Self {
             printer,
             is_quiet: arguments.quiet,

@@ -39,7 +39,8 @@ pub struct ParallelScanConfig {
     pub skip_hidden: bool,
     /// Whether ignore files are read. Default `true`.
     pub respect_gitignore: bool,
-    /// Files with more bytes are skipped, and reported so. Default: none.
+    /// Files with more bytes are skipped, and reported so, unless the caller named them. Default:
+    /// none.
     pub max_file_size: Option<u64>,
     /// The rest of the rules that leave files out.
     pub rules: RuleConfig,
@@ -71,7 +72,7 @@ pub struct LocalConfig {
     pub max_in_flight_objects: usize,
     /// See [`ParallelScanConfig::seed`].
     pub seed: u64,
-    /// See [`ParallelScanConfig::max_file_size`].
+    /// Files with more bytes are skipped, and reported so.
     pub max_file_size: Option<u64>,
     /// Whether bytes come out in the order of the files.
     pub sort: bool,

@@ -2,6 +2,7 @@
 //! them.
 
 use std::io;
+use std::time::Duration;
 
 use crate::engine::Found;
 use crate::object::Object;
@@ -75,6 +76,8 @@ pub struct Findings {
     pub printed: u64,
     /// Offset of the first NUL, if it was looked for.
     pub nul: Option<u64>,
+    /// Time from the file's beginning to its end, if it was measured.
+    pub elapsed: Duration,
 }
 
 /// A file's bytes at any place.

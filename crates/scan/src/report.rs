@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use crate::output::Findings;
 
@@ -152,6 +153,8 @@ pub struct Summary {
     pub bytes: u64,
     /// Bytes printed.
     pub printed: u64,
+    /// Times of the files, added up, if they were measured. Files of several workers overlap.
+    pub elapsed: Duration,
     /// Lines that were searched in pieces.
     pub cut_lines: u64,
     /// Whether the scan was cancelled.
@@ -173,6 +176,7 @@ impl Summary {
         self.matches += report.findings.matches;
         self.bytes += report.findings.bytes;
         self.printed += report.findings.printed;
+        self.elapsed += report.findings.elapsed;
         self.cut_lines += report.cut_lines;
     }
 
@@ -189,6 +193,7 @@ impl Summary {
         self.matches += other.matches;
         self.bytes += other.bytes;
         self.printed += other.printed;
+        self.elapsed += other.elapsed;
         self.cut_lines += other.cut_lines;
     }
 }

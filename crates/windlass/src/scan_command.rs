@@ -14,6 +14,7 @@ use scan::ignore::overrides::OverrideBuilder;
 use scan::ignore::types::TypesBuilder;
 use scan::pattern::PatternError;
 use scan::print::{Format, Printer};
+use scan::report::Summary;
 use scan::{CancelToken, ParallelScanConfig, Progress, ScanError, parallel_scan_paths};
 
 pub(crate) use self::arguments::ScanArguments;
@@ -64,7 +65,7 @@ fn scan(arguments: &ScanArguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(EXIT_NONE));
     }
     let cancel = CancelToken::default();
-    let sink = StdoutSink::new(printer, arguments, pattern.max_line, cancel.clone());
+    let sink = StdoutSink::new(printer, arguments, pattern.max_line, is_implicit, cancel.clone());
     let by_hand = cancel.clone();
     let terminal = Terminal::new(move || by_hand.cancel())?;
     let progress = Arc::new(Progress::default());
@@ -78,19 +79,27 @@ fn scan(arguments: &ScanArguments) -> Result<ExitCode, Failure> {
     };
     if let Some(summary) = &summary {
         let stats = sink.stats(summary);
-        if print.format == Format::Json {
+        if print.format == Format::Json || (arguments.stats && arguments.wants_json()) {
             let objects = arguments.stats.then_some(summary);
             sink.last(&stats.summary(began.elapsed(), objects));
         } else if arguments.stats && !lists {
             sink.last(format!("{}{summary}", stats.text(began.elapsed())).as_bytes());
         }
     }
-    Ok(ExitCode::from(match (sink.has_found(), sink.has_errors()) {
-        (true, false) => 0,
-        (true, true) if arguments.quiet => 0,
-        (_, true) => EXIT_TROUBLE,
-        (false, false) => EXIT_NONE,
-    }))
+    let has_errors = sink.has_errors();
+    let has_searched = |summary: &Summary| summary.clean + summary.with_findings > 0;
+    let has_nothing = is_implicit && !lists && !summary.as_ref().is_none_or(has_searched);
+    if has_nothing && !has_errors {
+        say("error: no file was searched: all are left out, see --hidden, --no-ignore, -g and -t");
+    }
+    Ok(ExitCode::from(
+        match (sink.has_found(), has_errors || has_nothing) {
+            (true, false) => 0,
+            (true, true) if arguments.quiet => 0,
+            (_, true) => EXIT_TROUBLE,
+            (false, false) => EXIT_NONE,
+        },
+    ))
 }
 
 fn scan_config(arguments: &ScanArguments, lists: bool) -> Result<ParallelScanConfig, Failure> {

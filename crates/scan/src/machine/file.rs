@@ -59,7 +59,11 @@ impl<T: Types> Worker<'_, '_, T> {
             return self.end_without_output(found, &Report::skipped(Skipped::Cancelled));
         }
         if self.machine.config.names_only {
-            return self.name(found);
+            return match self.too_large_by_name(&found) {
+                Ok(false) => self.name(found),
+                Ok(true) => self.end_without_output(found, &Report::skipped(Skipped::TooLarge)),
+                Err(error) => self.end_without_output(found, &Report::error(Trouble::Open(error))),
+            };
         }
         let (file, status) = match self.open(&found) {
             Ok(opened) => opened,
@@ -108,9 +112,10 @@ impl<T: Types> Worker<'_, '_, T> {
 
     /// Why an open file is not searched.
     fn refused(&self, found: &Discovered<T::Files>, status: Status) -> Option<Report> {
-        let max = self.machine.config.max_file_size;
         match status.kind {
-            Kind::File if max.is_some_and(|max| status.len > max) => Some(Report::skipped(Skipped::TooLarge)),
+            Kind::File if self.max_size().is_some_and(|max| status.len > max) => {
+                Some(Report::skipped(Skipped::TooLarge))
+            }
             Kind::File => None,
             Kind::Dir if self.parts.object.named => {
                 Some(Report::error(Trouble::Open(io::ErrorKind::IsADirectory.into())))
@@ -120,8 +125,27 @@ impl<T: Types> Worker<'_, '_, T> {
         }
     }
 
+    /// Bytes of the largest file that is searched. In a tree, a file that is named has no bound.
+    fn max_size(&self) -> Option<u64> {
+        let is_exempt = self.parts.object.named && self.machine.tree.is_some();
+        self.machine.config.max_file_size.filter(|_| !is_exempt)
+    }
+
+    /// Whether a file that is not opened is larger than the limit.
+    fn too_large_by_name(&mut self, found: &Discovered<T::Files>) -> io::Result<bool> {
+        let Some(max) = self.max_size() else {
+            return Ok(false);
+        };
+        let Self { machine, cx, parts } = self;
+        let follow = machine.follows();
+        let status = cx.access("look at a name", || {
+            found.at(&parts.object.path, follow, |at| machine.files.status(at))
+        })?;
+        Ok(status.len > max)
+    }
+
     /// Puts out a file's name alone.
-    fn name(&mut self, found: Discovered<T::Files>) {
+    pub(crate) fn name(&mut self, found: Discovered<T::Files>) {
         let mut nothing: &[u8] = &[];
         let (object, mut out) = self.in_hand();
         let stream = Stream::new(object.id, found.position());

@@ -209,6 +209,7 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
         if let Some(error) = self.lock_failure().take() {
             return Err(error);
         }
+        summary.printed = summary.printed.saturating_sub(self.window.left_out() as u64);
         summary.cancelled = self.cancel.is_cancelled();
         Ok(summary)
     }

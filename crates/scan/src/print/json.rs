@@ -37,14 +37,18 @@ pub(crate) fn begin(out: &mut Vec<u8>, path: &Path) {
 }
 
 /// `kind` is `match` or `context`.
-pub(crate) fn line(out: &mut Vec<u8>, kind: &str, path: &Path, line: &Line<'_>) {
+pub(crate) fn line(out: &mut Vec<u8>, kind: &str, path: &Path, line: &Line<'_>, has_number: bool) {
     out.extend_from_slice(br#"{"type":""#);
     out.extend_from_slice(kind.as_bytes());
     out.extend_from_slice(br#"","data":{"path":"#);
     data(out, path.as_os_str().as_encoded_bytes());
     out.extend_from_slice(br#","lines":"#);
     data(out, line.bytes);
-    field(out, "line_number", line.number);
+    if has_number {
+        field(out, "line_number", line.number);
+    } else {
+        out.extend_from_slice(br#","line_number":null"#);
+    }
     field(out, "absolute_offset", line.offset);
     out.extend_from_slice(br#","submatches":["#);
     for (nth, span) in line.spans.iter().enumerate() {

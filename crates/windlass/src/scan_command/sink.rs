@@ -18,6 +18,8 @@ pub(super) struct StdoutSink {
     needs_all: bool,
     /// Bytes of the longest line that is searched whole.
     max_line: usize,
+    /// Paths are said without `./` at their beginning.
+    strip_dot: bool,
     on_terminal: bool,
     cancel: CancelToken,
     has_found: AtomicBool,
@@ -30,6 +32,7 @@ impl StdoutSink {
         printer: Printer,
         arguments: &ScanArguments,
         max_line: usize,
+        strip_dot: bool,
         cancel: CancelToken,
     ) -> Self {
         Self {
@@ -37,6 +40,7 @@ impl StdoutSink {
             is_quiet: arguments.quiet,
             needs_all: arguments.stats,
             max_line,
+            strip_dot,
             on_terminal: io::stdout().is_terminal(),
             cancel,
             has_found: AtomicBool::new(false),
@@ -66,7 +70,7 @@ impl StdoutSink {
             bytes_printed: summary.printed,
             matched_lines: summary.lines,
             matches: summary.matches,
-            ..Stats::default()
+            elapsed: summary.elapsed,
         }
     }
 
@@ -106,10 +110,14 @@ impl Sink for StdoutSink {
                 self.cancel.cancel();
             }
         }
+        let path = match object.path.strip_prefix("./") {
+            Ok(path) if self.strip_dot && path.as_os_str() != "" => path,
+            _ => &object.path,
+        };
+        let path = path.display();
         if report.cut_lines > 0 {
             say(format_args!(
-                "warning: {}: {} longer than {} MiB searched in pieces of that length",
-                object.path.display(),
+                "warning: {path}: {} longer than {} MiB searched in pieces of that length",
                 match report.cut_lines {
                     1 => "a line".to_owned(),
                     lines => format!("{lines} lines"),
@@ -120,10 +128,10 @@ impl Sink for StdoutSink {
         match &report.outcome {
             Outcome::Error(trouble) => {
                 set(&self.has_errors);
-                say(format_args!("error: {}: {trouble}", object.path.display()));
+                say(format_args!("error: {path}: {trouble}"));
             }
             Outcome::Skipped(why) if object.named && *why != Skipped::Cancelled => {
-                say(format_args!("{}: skipped: {why}", object.path.display()));
+                say(format_args!("{path}: skipped: {why}"));
             }
             Outcome::Clean | Outcome::Findings | Outcome::Skipped(_) => {}
         }

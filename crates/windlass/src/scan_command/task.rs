@@ -85,14 +85,18 @@ impl ScanArguments {
     /// `is_one_file`: a single file is named, so its path says nothing.
     pub(crate) fn print_config(&self, on_terminal: bool, is_one_file: bool) -> PrintConfig {
         let format = self.print_format();
-        let is_text = format == Format::Text;
+        // Of itself JSON has numbers, and text has them for people.
+        let has_numbers = match format {
+            Format::Json => true,
+            Format::Text => on_terminal || self.column,
+            _ => false,
+        };
         let context = self.context.unwrap_or(0);
         PrintConfig {
             format,
             path: self.with_filename || !(self.no_filename || is_one_file),
             heading: self.heading || (on_terminal && !self.no_heading),
-            line_numbers: self.line_number
-                || (is_text && (on_terminal || self.column) && !self.no_line_number),
+            line_numbers: self.line_number || (has_numbers && !self.no_line_number),
             column: self.column,
             byte_offset: self.byte_offset,
             only_matching: self.only_matching,
@@ -109,6 +113,10 @@ impl ScanArguments {
         }
     }
 
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json || self.format == Some(FormatArgument::Json)
+    }
+
     fn print_format(&self) -> Format {
         if self.files_without_match {
             return Format::PathsWithout;
@@ -116,7 +124,7 @@ impl ScanArguments {
         if self.quiet {
             return Format::Quiet;
         }
-        if self.json || self.format == Some(FormatArgument::Json) {
+        if self.wants_json() {
             Format::Json
         } else if self.files_with_matches {
             Format::Paths
@@ -294,6 +302,8 @@ mod tests {
         let print = on_terminal(&["-N", "--no-heading", "--color", "never", "a"]);
         assert!(!print.color && !print.heading && !print.line_numbers);
         assert!(!on_terminal(&["-c", "a"]).line_numbers);
+        assert!(on_terminal(&["--json", "a"]).line_numbers);
+        assert!(!on_terminal(&["--json", "-N", "a"]).line_numbers);
         let into_pipe = |arguments: &[&str]| parse(arguments).print_config(false, true);
         let print = into_pipe(&["a"]);
         assert!(!print.color && !print.heading && !print.line_numbers && !print.path);

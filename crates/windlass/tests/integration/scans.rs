@@ -128,3 +128,49 @@ fn a_line_that_is_searched_in_pieces_is_named_on_stderr_and_in_the_sums() {
         assert!(sums.iter().any(|sum| outcome.stdout.contains(sum)));
     }
 }
+
+#[test]
+fn files_above_the_limit_are_not_listed_and_a_named_one_is_searched() {
+    let folder = Folder::new();
+    folder.write("large", "use\n".repeat(100));
+    folder.write("small", "use\n");
+    let limited = |arguments: &[&str]| {
+        let limit = ["--max-filesize", "50", "--sort", "path"];
+        folder
+            .scan(limit.into_iter().chain(arguments.iter().copied()))
+            .answer()
+    };
+    assert_eq!(limited(&["--files"]), "small\n");
+    assert_eq!(limited(&["--files", "large"]), "large\n");
+    assert_eq!(limited(&["-c", "use"]), "small:1\n");
+    assert_eq!(limited(&["-c", "use", "large"]), "100\n");
+}
+
+#[test]
+fn bytes_printed_are_those_that_came_out() {
+    let out = tree().scan(["--stats", "-C", "1", "-i", "use"]).answer();
+    let (lines, sums) = out.split_once("\n\n").expect("an empty line is before the sums");
+    assert!(lines.contains("\n--\n"), "two files: {out}");
+    let printed = format!("\n{} bytes printed\n", lines.len() + 1);
+    assert!(sums.contains(&printed), "{out}");
+    assert!(!sums.contains("0.000000 seconds spent searching"), "{out}");
+}
+
+#[test]
+fn a_working_directory_of_which_no_file_is_searched_is_an_error_and_says_so() {
+    let none = ["-g", "*.none"];
+    let outcome = tree().scan(none.into_iter().chain(["use"]));
+    outcome.assert_error(2, &["no file was searched", "--hidden"]);
+    // A folder that is named may well have no such file.
+    assert_eq!(tree().scan(none.into_iter().chain(["use", "src"])).code, Some(1));
+    assert_eq!(tree().scan(none.into_iter().chain(["--files"])).code, Some(1));
+}
+
+#[test]
+fn lines_in_json_have_no_number_if_none_is_wanted() {
+    let out = tree().scan(["--json", "-N", "fn"]).answer();
+    assert!(
+        out.contains("\"line_number\":null,\"absolute_offset\":7,"),
+        "{out}"
+    );
+}

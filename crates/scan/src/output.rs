@@ -20,6 +20,12 @@ pub trait Output: Send + Sync {
         &[]
     }
 
+    /// Whether [`Self::piece`] and [`Self::end`] read the file again. If not, what came from a pipe
+    /// need not be kept.
+    fn reads_again(&self) -> bool {
+        true
+    }
+
     /// A file's first piece is about to come.
     fn begin(&self, object: &Object) -> Self::File;
 

@@ -20,7 +20,7 @@ use scan::{CancelToken, ParallelScanConfig, Progress, ScanError, parallel_scan_p
 pub(crate) use self::arguments::ScanArguments;
 use self::arguments::SortArgument;
 use self::sink::StdoutSink;
-use self::task::{Task, TaskError};
+use self::task::{Task, TaskError, stdin_is_readable};
 use crate::message::say;
 use crate::terminal::{Cancelled, EXIT_CANCELLED, Terminal, Watched};
 
@@ -47,12 +47,12 @@ fn scan(arguments: &ScanArguments) -> Result<ExitCode, Failure> {
         patterns,
         paths,
         is_implicit,
-    } = arguments.task()?;
+        is_one_file,
+    } = arguments.task(stdin_is_readable())?;
     let config = scan_config(arguments, patterns.is_none())?;
     let nothing = patterns.as_ref().is_some_and(Vec::is_empty) && !arguments.invert_match;
     let lists = patterns.is_none();
     let on_terminal = std::io::stdout().is_terminal();
-    let is_one_file = !is_implicit && paths.len() == 1 && !paths[0].is_dir();
     let mut print = arguments.print_config(on_terminal, is_one_file);
     print.strip_dot = is_implicit;
     if lists {
@@ -114,6 +114,7 @@ fn scan_config(arguments: &ScanArguments, lists: bool) -> Result<ParallelScanCon
     config.max_file_size = arguments.max_filesize;
     config.sort = arguments.sort == SortArgument::Path;
     config.names_only = lists;
+    config.dash_is_stdin = true;
     let folder = std::env::current_dir()
         .map_err(|error| Failure::Host(format!("cannot find the working directory: {error}")))?;
     let mut globs = OverrideBuilder::new(folder);

@@ -160,7 +160,7 @@ impl<T: Types> Worker<'_, '_, T> {
                 Folded::Wait => return,
                 Folded::End(fold) => return self.end(chunked, *fold),
             };
-            let mut again = Again::of(&self.machine.files, &chunked.file, chunked.encoding());
+            let mut again = Again::of(self.machine, &chunked.file, chunked.encoding());
             let Fold {
                 object,
                 outlet,
@@ -199,7 +199,7 @@ impl<T: Types> Worker<'_, '_, T> {
             cut_lines,
             stopped,
         } = fold;
-        let mut again = Again::of(&self.machine.files, &chunked.file, chunked.encoding());
+        let mut again = Again::of(self.machine, &chunked.file, chunked.encoding());
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.put_whole(&mut out);
         self.report(found, &object, &report(ended, stopped, cut_lines));

@@ -41,7 +41,8 @@ impl<T: Types> Worker<'_, '_, T> {
         let machine = self.machine;
         let output = machine.sink.output();
         let more = output.piece(&mut outlet.file, object, found, source, out)?;
-        if out.len() - outlet.mark.unwrap_or(0) >= BLOCK {
+        let len = out.len() - outlet.mark.unwrap_or(0);
+        if len >= BLOCK || (len > 0 && machine.sink.is_prompt()) {
             if let Some(mark) = outlet.mark.take() {
                 let mut own = out.split_off(mark);
                 self.put_whole(out);

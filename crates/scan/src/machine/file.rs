@@ -40,6 +40,9 @@ impl<T: Types> Worker<'_, '_, T> {
     /// A file or a directory. `may_share`: other workers may take a part in a large file.
     pub(crate) fn object(&mut self, found: Discovered<T::Files>, may_share: bool) {
         found.batch.describe(found.index(), &mut self.parts.object);
+        if self.is_standard_input(&found) {
+            return self.standard_input(found, may_share);
+        }
         let kind = self.kind(&found);
         if matches!(kind, Ok(Kind::Dir)) && self.machine.tree.is_some() {
             return self.enter(found);
@@ -72,8 +75,19 @@ impl<T: Types> Worker<'_, '_, T> {
         if let Some(report) = self.refused(&found, status) {
             return self.end_without_output(found, &report);
         }
+        self.opened_file(found, file, status.len, may_share);
+    }
+
+    /// Searches an open file of `len` bytes; 0 if that is unknown.
+    pub(crate) fn opened_file(
+        &mut self,
+        found: Discovered<T::Files>,
+        file: FileOf<T>,
+        len: u64,
+        may_share: bool,
+    ) {
         let in_lines = matches!(self.machine.engine.unit(), Unit::Lines { .. });
-        let is_large = status.len / CHUNKS_ALONE > self.machine.config.chunk_size as u64;
+        let is_large = len / CHUNKS_ALONE > self.machine.config.chunk_size as u64;
         if may_share
             && is_large
             && in_lines
@@ -81,10 +95,10 @@ impl<T: Types> Worker<'_, '_, T> {
         {
             // A text that must be read in order cannot be shared.
             if let Ok(Encoding::Bytes { skip }) = self.encoding(&file) {
-                return self.share(found, file, slot, status.len, skip);
+                return self.share(found, file, slot, len, skip);
             }
         }
-        self.alone(found, &file, status.len);
+        self.alone(found, &file, len);
     }
 
     fn open(&mut self, found: &Discovered<T::Files>) -> io::Result<(FileOf<T>, Status)> {
@@ -189,7 +203,7 @@ impl<T: Types> Worker<'_, '_, T> {
             encoding,
         } = search;
         self.parts.found = findings;
-        let mut again = Again::of(&self.machine.files, file, encoding);
+        let mut again = Again::of(self.machine, file, encoding);
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.parts.out = out;
         self.report(found, &object, &report(ended, stopped, cut_lines));
@@ -222,13 +236,13 @@ impl<T: Types> Worker<'_, '_, T> {
                 ..range
             };
             lines.restart(range);
-            let mut text = Again::of(&machine.files, file, search.encoding);
+            let mut text = Again::of(machine, file, search.encoding);
             let mut read = |_: &mut T::Context, offset, into: &mut [u8]| {
                 if machine.cancel.is_cancelled() {
                     return Err(Stop::Cancelled);
                 }
                 text.read_at(offset, into)
-                    .map_err(|error| Stop::Failed { offset, error })
+                    .map_err(|error| machine.stop(offset, error))
             };
             self.each_piece(search, file, &mut lines, &mut read)
         });
@@ -332,16 +346,13 @@ impl<T: Types> Worker<'_, '_, T> {
             encoding,
             ..
         } = search;
-        let mut again = Again::of(&self.machine.files, file, *encoding);
+        let mut again = Again::of(self.machine, file, *encoding);
         found.clear();
         self.machine.engine.scan(piece, &mut self.parts.engine, found);
         match self.piece(outlet, object, found, &mut again, out) {
             Ok(More::Wanted) if found.nul.is_none() => Ok(More::Wanted),
             Ok(_) => Ok(More::Enough),
-            Err(error) => Err(Stop::Failed {
-                offset: piece.offset,
-                error,
-            }),
+            Err(error) => Err(self.machine.stop(piece.offset, error)),
         }
     }
 

@@ -228,6 +228,15 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
         }
     }
 
+    /// Why a read failed: a cancelled scan waits for no bytes.
+    pub(crate) fn stop(&self, offset: u64, error: io::Error) -> Stop {
+        if error.kind() == io::ErrorKind::Interrupted && self.cancel.is_cancelled() {
+            Stop::Cancelled
+        } else {
+            Stop::Failed { offset, error }
+        }
+    }
+
     pub(crate) fn follows(&self) -> bool {
         self.tree.as_ref().is_some_and(|tree| tree.follow)
     }

@@ -114,6 +114,9 @@ impl Window {
         if has_turn {
             state.write_kept(sink, std::mem::take(&mut stream.kept))?;
             state.write(sink, bytes)?;
+            if sink.is_prompt() {
+                state.flush(sink)?;
+            }
         } else {
             state.store.add(&mut stream.kept, bytes)?;
         }

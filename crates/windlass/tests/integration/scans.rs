@@ -1,8 +1,9 @@
 //! Scans as a user meets them: lines, exit codes, and messages about what makes no sense.
 
 use std::fs;
+use std::io::{Seek as _, SeekFrom};
 
-use crate::program::Folder;
+use crate::program::{Folder, Outcome, program};
 
 fn tree() -> Folder {
     let folder = Folder::new();
@@ -92,7 +93,6 @@ fn arguments_that_make_no_sense_are_named() {
         &["--max-filesize", "for example 10M"],
     );
     error(&["--sort", "size", "a"], &["size", "path"]);
-    error(&["a", "-"], &["standard input"]);
 }
 
 #[test]
@@ -173,4 +173,69 @@ fn lines_in_json_have_no_number_if_none_is_wanted() {
         out.contains("\"line_number\":null,\"absolute_offset\":7,"),
         "{out}"
     );
+}
+
+#[test]
+fn a_pipe_is_searched_if_no_path_is_named_or_a_dash_is() {
+    let folder = tree();
+    let input = b"one\nuse\nthree\n";
+    let answer = |arguments: &[&str]| folder.scan_of(input, arguments.iter().copied()).answer();
+    assert_eq!(answer(&["-n", "use"]), "2:use\n");
+    assert_eq!(answer(&["-c", "use", "-"]), "1\n");
+    assert_eq!(answer(&["-l", "use"]), "<stdin>\n");
+    assert_eq!(answer(&["-C", "1", "use"]), "one\nuse\nthree\n");
+    assert_eq!(answer(&["-U", "one\\nuse"]), "one\nuse\n");
+    assert_eq!(
+        answer(&["--sort", "path", "use", "src/a.rs", "-"]),
+        "src/a.rs:use b;\n<stdin>:use\n"
+    );
+    assert!(answer(&["--json", "use"]).contains(r#""path":{"text":"<stdin>"}"#));
+    // A path that is named, and a list of files, leave the standard input alone.
+    assert_eq!(answer(&["-c", "use", "src/a.rs"]), "1\n");
+    assert!(answer(&["--files", "src"]).contains("src/a.rs\n"));
+    assert_eq!(answer(&["-f", "-", "src/a.rs"]), "use b;\n");
+    assert_eq!(folder.scan_of(b"", ["use"]).code, Some(1));
+}
+
+#[test]
+fn a_long_pipe_is_searched_to_its_end_with_the_lines_around() {
+    let line = |number: usize| format!("{number}{}\n", ["", " needle"][usize::from(number % 1_000 == 7)]);
+    let input: String = (1..=600_000).map(line).collect();
+    let folder = Folder::new();
+    let answer = |arguments: &[&str]| {
+        folder
+            .scan_of(input.as_bytes(), arguments.iter().copied())
+            .answer()
+    };
+    assert_eq!(answer(&["-c", "needle"]), "600\n");
+    let shown = answer(&["-n", "-B", "1", "needle"]);
+    assert_eq!(shown.lines().count(), 3 * 600 - 1);
+    assert!(shown.ends_with("--\n599006-599006\n599007:599007 needle\n"));
+    let utf16: Vec<u8> = std::iter::once(0xfeff)
+        .chain(input.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    assert_eq!(folder.scan_of(&utf16, ["-c", "needle"]).answer(), "600\n");
+}
+
+#[test]
+fn a_file_as_standard_input_is_searched_from_where_it_stands() {
+    let folder = tree();
+    let input = |skipped: u64| {
+        let mut file = fs::File::open(folder.path().join("src/deep/b.txt")).expect("it is there");
+        file.seek(SeekFrom::Start(skipped)).expect("it is a file");
+        let mut command = program();
+        command.args(["scan", "-i", "-n", "use"]).stdin(file);
+        Outcome::of(&command.output().expect("the program starts")).answer()
+    };
+    assert_eq!(input(0), "1:used\n2:Use\n");
+    assert_eq!(input(5), "1:Use\n");
+}
+
+#[test]
+fn a_folder_as_standard_input_is_an_error() {
+    let folder = fs::File::open(tree().path()).expect("it is there");
+    let mut command = program();
+    command.args(["scan", "use", "-"]).stdin(folder);
+    Outcome::of(&command.output().expect("the program starts")).assert_error(2, &["<stdin>", "directory"]);
 }

@@ -39,12 +39,16 @@ pub struct ParallelScanConfig {
     pub skip_hidden: bool,
     /// Whether ignore files are read. Default `true`.
     pub respect_gitignore: bool,
-    /// Files with more bytes are skipped, and reported so. Default: none.
+    /// Files with more bytes are skipped, and reported so, unless the caller named them. Default:
+    /// none.
     pub max_file_size: Option<u64>,
     /// The rest of the rules that leave files out.
     pub rules: RuleConfig,
     /// Whether bytes come out by path: in each directory by the bytes of names. Default `false`.
     pub sort: bool,
+    /// Whether the path `-` is the standard input, reported as `<stdin>`. It may be named once.
+    /// Default `false`.
+    pub dash_is_stdin: bool,
     /// Whether files are only named, and not opened. Default `false`.
     pub names_only: bool,
     /// Whether files that begin with a byte order mark are read as what it says. Default `true`.
@@ -71,10 +75,12 @@ pub struct LocalConfig {
     pub max_in_flight_objects: usize,
     /// See [`ParallelScanConfig::seed`].
     pub seed: u64,
-    /// See [`ParallelScanConfig::max_file_size`].
+    /// Files with more bytes are skipped, and reported so.
     pub max_file_size: Option<u64>,
     /// Whether bytes come out in the order of the files.
     pub sort: bool,
+    /// See [`ParallelScanConfig::dash_is_stdin`].
+    pub dash_is_stdin: bool,
     /// See [`ParallelScanConfig::names_only`].
     pub names_only: bool,
     /// See [`ParallelScanConfig::encodings`].
@@ -112,6 +118,7 @@ impl ParallelScanConfig {
             max_file_size: None,
             rules: RuleConfig::default(),
             sort: false,
+            dash_is_stdin: false,
             names_only: false,
             encodings: true,
             kept_bytes_max: 16 << 20,
@@ -131,6 +138,7 @@ impl ParallelScanConfig {
             seed: self.seed,
             max_file_size: self.max_file_size,
             sort: self.sort,
+            dash_is_stdin: self.dash_is_stdin,
             names_only: self.names_only,
             encodings: self.encodings,
             kept_bytes_max: self.kept_bytes_max,

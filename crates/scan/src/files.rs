@@ -5,12 +5,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+mod nameless;
 mod names;
 mod native;
+mod stream;
 
+pub(crate) use nameless::nameless;
 pub use names::{Entry, Kind, Names};
 pub(crate) use native::is_hidden;
-pub use native::{Native, NativeDir};
+pub use native::{Native, NativeDir, NativeFile};
 
 /// A file system.
 ///
@@ -37,6 +40,19 @@ pub trait FileSystem: Send + Sync + 'static {
     ///
     /// The system's.
     fn open(&self, at: At<'_, Self::Dir>) -> io::Result<Self::File>;
+
+    /// Opens the standard input: a file of unknown length if it is a pipe. It can be read once,
+    /// in order; `again` is a folder for what must be kept so that all can be read again, and
+    /// without one the last 2 MiB can. A read without bytes for now is
+    /// [`io::ErrorKind::Interrupted`].
+    ///
+    /// # Errors
+    ///
+    /// The system's; [`io::ErrorKind::Unsupported`] where there is none.
+    fn open_stdin(&self, again: Option<&Path>) -> io::Result<Self::File> {
+        let _ = again;
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Opens a directory.
     ///

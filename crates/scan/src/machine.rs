@@ -23,6 +23,7 @@ mod order;
 mod run;
 mod scratch;
 mod source;
+mod standard_input;
 mod task;
 mod text;
 mod window;

@@ -2,6 +2,7 @@
 //! them.
 
 use std::io;
+use std::time::Duration;
 
 use crate::engine::Found;
 use crate::object::Object;
@@ -17,6 +18,12 @@ pub trait Output: Send + Sync {
     /// anything was before it.
     fn separator(&self) -> &[u8] {
         &[]
+    }
+
+    /// Whether [`Self::piece`] and [`Self::end`] read the file again. If not, what came from a pipe
+    /// need not be kept.
+    fn reads_again(&self) -> bool {
+        true
     }
 
     /// A file's first piece is about to come.
@@ -75,6 +82,8 @@ pub struct Findings {
     pub printed: u64,
     /// Offset of the first NUL, if it was looked for.
     pub nul: Option<u64>,
+    /// Time from the file's beginning to its end, if it was measured.
+    pub elapsed: Duration,
 }
 
 /// A file's bytes at any place.

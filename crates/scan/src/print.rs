@@ -109,6 +109,10 @@ impl Output for Printer {
         &self.separator
     }
 
+    fn reads_again(&self) -> bool {
+        self.config.before > 0 || self.config.after > 0
+    }
+
     fn begin(&self, object: &Object) -> PrintedFile {
         PrintedFile::new(self, object)
     }

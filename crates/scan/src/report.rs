@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use crate::output::Findings;
 
@@ -65,6 +66,11 @@ pub enum Trouble {
     },
 }
 
+impl Skipped {
+    /// Every reason, in the order of their declaration.
+    pub const ALL: [Self; 4] = [Self::Link, Self::Special, Self::TooLarge, Self::Cancelled];
+}
+
 impl Report {
     pub(crate) fn skipped(why: Skipped) -> Self {
         Self::of(Outcome::Skipped(why))
@@ -107,8 +113,24 @@ impl fmt::Display for Trouble {
     }
 }
 
+/// Skipped objects by reason. They add up to [`Summary::skipped`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SkippedBy([u64; Skipped::ALL.len()]);
+
+impl SkippedBy {
+    /// How many were skipped for this reason.
+    #[must_use]
+    pub fn get(&self, why: Skipped) -> u64 {
+        self.0[why as usize]
+    }
+
+    fn of(&mut self, why: Skipped) -> &mut u64 {
+        &mut self.0[why as usize]
+    }
+}
+
 /// Sums over all objects of a scan. `clean`, `with_findings`, `skipped` and `errors` add up to
-/// `objects`.
+/// `objects`. Names that rules leave out, and directories that could be read, are no objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Objects found.
@@ -117,8 +139,10 @@ pub struct Summary {
     pub clean: u64,
     /// Searched, and something found.
     pub with_findings: u64,
-    /// Not searched, on purpose.
+    /// Not searched, on purpose: [`Self::skipped_by`] says why.
     pub skipped: u64,
+    /// The same by reason.
+    pub skipped_by: SkippedBy,
     /// Not searched, or not to their end.
     pub errors: u64,
     /// Lines found.
@@ -129,6 +153,8 @@ pub struct Summary {
     pub bytes: u64,
     /// Bytes printed.
     pub printed: u64,
+    /// Times of the files, added up, if they were measured. Files of several workers overlap.
+    pub elapsed: Duration,
     /// Lines that were searched in pieces.
     pub cut_lines: u64,
     /// Whether the scan was cancelled.
@@ -140,13 +166,17 @@ impl Summary {
         match report.outcome {
             Outcome::Clean => self.clean += 1,
             Outcome::Findings => self.with_findings += 1,
-            Outcome::Skipped(_) => self.skipped += 1,
+            Outcome::Skipped(why) => {
+                self.skipped += 1;
+                *self.skipped_by.of(why) += 1;
+            }
             Outcome::Error(_) => self.errors += 1,
         }
         self.lines += report.findings.lines;
         self.matches += report.findings.matches;
         self.bytes += report.findings.bytes;
         self.printed += report.findings.printed;
+        self.elapsed += report.findings.elapsed;
         self.cut_lines += report.cut_lines;
     }
 
@@ -155,11 +185,75 @@ impl Summary {
         self.clean += other.clean;
         self.with_findings += other.with_findings;
         self.skipped += other.skipped;
+        for why in Skipped::ALL {
+            *self.skipped_by.of(why) += other.skipped_by.get(why);
+        }
         self.errors += other.errors;
         self.lines += other.lines;
         self.matches += other.matches;
         self.bytes += other.bytes;
         self.printed += other.printed;
+        self.elapsed += other.elapsed;
         self.cut_lines += other.cut_lines;
+    }
+}
+
+/// What became of the objects: a line of sums, and one for each reason to skip some.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            objects,
+            clean,
+            with_findings,
+            skipped,
+            errors,
+            ..
+        } = self;
+        writeln!(
+            f,
+            "{objects} objects found = {clean} clean + {with_findings} with findings + {skipped} \
+             skipped + {errors} failed"
+        )?;
+        for why in Skipped::ALL {
+            match self.skipped_by.get(why) {
+                0 => {}
+                count => writeln!(f, "{count} skipped: {why}")?,
+            }
+        }
+        match self.cut_lines {
+            0 => Ok(()),
+            lines => writeln!(f, "{lines} lines too long and searched in pieces"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_report_is_in_one_sum_and_every_skipped_one_in_the_sum_of_its_reason() {
+        let mut summary = Summary::default();
+        let clean = Report::of(Outcome::Clean);
+        let failed = Report::error(Trouble::Loop);
+        for report in Skipped::ALL.map(Report::skipped).iter().chain([&clean, &failed]) {
+            summary.count(report);
+        }
+        let one = summary;
+        summary.add(&one);
+        assert_eq!((summary.clean, summary.errors, summary.skipped), (2, 2, 8));
+        for (place, why) in Skipped::ALL.into_iter().enumerate() {
+            assert_eq!(why as usize, place);
+            assert_eq!(summary.skipped_by.get(why), 2, "{why}");
+        }
+        summary.objects = 12;
+        let text = summary.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "12 objects found = 2 clean + 0 with findings + 8 skipped + 2 failed"
+        );
+        assert_eq!(lines[1], "2 skipped: a symbolic link");
+        assert_eq!(lines.len(), 5);
     }
 }

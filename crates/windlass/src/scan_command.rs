@@ -14,12 +14,13 @@ use scan::ignore::overrides::OverrideBuilder;
 use scan::ignore::types::TypesBuilder;
 use scan::pattern::PatternError;
 use scan::print::{Format, Printer};
+use scan::report::Summary;
 use scan::{CancelToken, ParallelScanConfig, Progress, ScanError, parallel_scan_paths};
 
 pub(crate) use self::arguments::ScanArguments;
 use self::arguments::SortArgument;
 use self::sink::StdoutSink;
-use self::task::{Task, TaskError};
+use self::task::{Task, TaskError, stdin_is_readable};
 use crate::message::say;
 use crate::terminal::{Cancelled, EXIT_CANCELLED, Terminal, Watched};
 
@@ -46,12 +47,12 @@ fn scan(arguments: &ScanArguments) -> Result<ExitCode, Failure> {
         patterns,
         paths,
         is_implicit,
-    } = arguments.task()?;
+        is_one_file,
+    } = arguments.task(stdin_is_readable())?;
     let config = scan_config(arguments, patterns.is_none())?;
     let nothing = patterns.as_ref().is_some_and(Vec::is_empty) && !arguments.invert_match;
     let lists = patterns.is_none();
     let on_terminal = std::io::stdout().is_terminal();
-    let is_one_file = !is_implicit && paths.len() == 1 && !paths[0].is_dir();
     let mut print = arguments.print_config(on_terminal, is_one_file);
     print.strip_dot = is_implicit;
     if lists {
@@ -64,7 +65,7 @@ fn scan(arguments: &ScanArguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::from(EXIT_NONE));
     }
     let cancel = CancelToken::default();
-    let sink = StdoutSink::new(printer, arguments.quiet, arguments.stats, cancel.clone());
+    let sink = StdoutSink::new(printer, arguments, pattern.max_line, is_implicit, cancel.clone());
     let by_hand = cancel.clone();
     let terminal = Terminal::new(move || by_hand.cancel())?;
     let progress = Arc::new(Progress::default());
@@ -78,18 +79,27 @@ fn scan(arguments: &ScanArguments) -> Result<ExitCode, Failure> {
     };
     if let Some(summary) = &summary {
         let stats = sink.stats(summary);
-        if print.format == Format::Json {
-            sink.last(&stats.summary(began.elapsed()));
+        if print.format == Format::Json || (arguments.stats && arguments.wants_json()) {
+            let objects = arguments.stats.then_some(summary);
+            sink.last(&stats.summary(began.elapsed(), objects));
         } else if arguments.stats && !lists {
-            sink.last(stats.text(began.elapsed()).as_bytes());
+            sink.last(format!("{}{summary}", stats.text(began.elapsed())).as_bytes());
         }
     }
-    Ok(ExitCode::from(match (sink.has_found(), sink.has_errors()) {
-        (true, false) => 0,
-        (true, true) if arguments.quiet => 0,
-        (_, true) => EXIT_TROUBLE,
-        (false, false) => EXIT_NONE,
-    }))
+    let has_errors = sink.has_errors();
+    let has_searched = |summary: &Summary| summary.clean + summary.with_findings > 0;
+    let has_nothing = is_implicit && !lists && !summary.as_ref().is_none_or(has_searched);
+    if has_nothing && !has_errors {
+        say("error: no file was searched: all are left out, see --hidden, --no-ignore, -g and -t");
+    }
+    Ok(ExitCode::from(
+        match (sink.has_found(), has_errors || has_nothing) {
+            (true, false) => 0,
+            (true, true) if arguments.quiet => 0,
+            (_, true) => EXIT_TROUBLE,
+            (false, false) => EXIT_NONE,
+        },
+    ))
 }
 
 fn scan_config(arguments: &ScanArguments, lists: bool) -> Result<ParallelScanConfig, Failure> {
@@ -104,6 +114,7 @@ fn scan_config(arguments: &ScanArguments, lists: bool) -> Result<ParallelScanCon
     config.max_file_size = arguments.max_filesize;
     config.sort = arguments.sort == SortArgument::Path;
     config.names_only = lists;
+    config.dash_is_stdin = true;
     let folder = std::env::current_dir()
         .map_err(|error| Failure::Host(format!("cannot find the working directory: {error}")))?;
     let mut globs = OverrideBuilder::new(folder);

@@ -2,12 +2,15 @@
 
 use std::io;
 use std::num::NonZeroU64;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Advice, AtFlags, CWD, FileType, Mode, OFlags, RawDir, fadvise, fstat, openat, statat};
+use rustix::fs::{
+    Advice, AtFlags, CWD, FileType, Mode, OFlags, RawDir, fadvise, fstat, openat, statat, tell,
+};
 
+use super::stream::Stream;
 use super::{At, FileSystem, Kind, Names, Status};
 
 /// Bytes of directory entries per call: a directory of 400 short names comes at once.
@@ -17,6 +20,16 @@ const ENTRIES: usize = 16 << 10;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native {
     _private: (),
+}
+
+/// An open file, or the standard input.
+#[derive(Debug)]
+pub struct NativeFile(Opened);
+
+#[derive(Debug)]
+enum Opened {
+    File(OwnedFd),
+    Stream(Stream),
 }
 
 /// An open directory.
@@ -36,11 +49,21 @@ impl Native {
 }
 
 impl FileSystem for Native {
-    type File = OwnedFd;
+    type File = NativeFile;
     type Dir = NativeDir;
 
-    fn open(&self, at: At<'_, NativeDir>) -> io::Result<OwnedFd> {
-        Self::open_at(at, OFlags::NONBLOCK)
+    fn open(&self, at: At<'_, NativeDir>) -> io::Result<NativeFile> {
+        Self::open_at(at, OFlags::NONBLOCK).map(|file| NativeFile(Opened::File(file)))
+    }
+
+    fn open_stdin(&self, again: Option<&Path>) -> io::Result<NativeFile> {
+        let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+        Ok(NativeFile(match status(&fstat(&stdin)?).kind {
+            Kind::Dir => return Err(io::ErrorKind::IsADirectory.into()),
+            // Another process may have read the beginning.
+            Kind::File if tell(&stdin)? == 0 => Opened::File(stdin),
+            _ => Opened::Stream(Stream::new(stdin, again)?),
+        }))
     }
 
     fn open_dir(&self, at: At<'_, NativeDir>) -> io::Result<NativeDir> {
@@ -63,12 +86,22 @@ impl FileSystem for Native {
         Ok(false)
     }
 
-    fn read_at(&self, file: &OwnedFd, offset: u64, into: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::pread(file, into, offset)?)
+    fn read_at(&self, file: &NativeFile, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        match &file.0 {
+            Opened::File(file) => Ok(rustix::io::pread(file, into, offset)?),
+            Opened::Stream(stream) => stream.read_at(offset, into),
+        }
     }
 
-    fn file_status(&self, file: &OwnedFd) -> io::Result<Status> {
-        Ok(status(&fstat(file)?))
+    fn file_status(&self, file: &NativeFile) -> io::Result<Status> {
+        match &file.0 {
+            Opened::File(file) => Ok(status(&fstat(file)?)),
+            Opened::Stream(_) => Ok(Status {
+                kind: Kind::File,
+                len: 0,
+                id: (0, 0),
+            }),
+        }
     }
 
     fn dir_status(&self, NativeDir(dir): &NativeDir) -> io::Result<Status> {
@@ -89,9 +122,11 @@ impl FileSystem for Native {
         path.canonicalize()
     }
 
-    fn will_read(&self, file: &OwnedFd, offset: u64, bytes: u64) {
-        // Advice: a file system that does not take it reads all the same.
-        let _ = fadvise(file, offset, NonZeroU64::new(bytes), Advice::WillNeed);
+    fn will_read(&self, file: &NativeFile, offset: u64, bytes: u64) {
+        if let Opened::File(file) = &file.0 {
+            // Advice: a file system that does not take it reads all the same.
+            let _ = fadvise(file, offset, NonZeroU64::new(bytes), Advice::WillNeed);
+        }
     }
 }
 

@@ -3,19 +3,20 @@
 
 use std::sync::Arc;
 
+use executor_core::TaskCtx;
+use executor_core::ports::Access;
+
 use super::batch::Discovered;
 use super::chunked::{Chunked, Claim, Done, Fold, Folded};
 use super::counters::Slot;
 use super::file::report;
 use super::lines::{Lines, Range};
-use super::run::{Context, Worker, read};
+use super::run::{FileOf, OutputOf, Types, Worker, read};
 use super::task::Task;
 use super::text::Again;
 use super::window::Stream;
 use crate::engine::{Engine, Found, Piece, Unit};
-use crate::files::FileSystem;
 use crate::output::More;
-use crate::sink::Sink;
 
 /// Files with more bytes are cut into larger chunks.
 const LARGE: u64 = 8 << 20;
@@ -23,15 +24,16 @@ const LARGE: u64 = 8 << 20;
 /// Bytes of the largest chunk.
 const CHUNK_MAX: usize = 1 << 20;
 
-impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
-where
-    F: FileSystem,
-    E: Engine,
-    K: Sink,
-    C: Context<F, E, K::Output>,
-{
+impl<T: Types> Worker<'_, '_, T> {
     /// Makes a file whose path is in hand one of chunks, and begins with it.
-    pub(crate) fn share(&mut self, found: Discovered<F>, file: F::File, slot: Slot, size: u64, mark: u64) {
+    pub(crate) fn share(
+        &mut self,
+        found: Discovered<T::Files>,
+        file: FileOf<T>,
+        slot: Slot,
+        size: u64,
+        mark: u64,
+    ) {
         let chunk = self.machine.config.chunk_size;
         let chunk = if size > LARGE {
             (4 * chunk).min(CHUNK_MAX).max(chunk)
@@ -54,7 +56,7 @@ where
     }
 
     /// Searches chunks of a file for one turn.
-    pub(crate) fn chunks(&mut self, chunked: Arc<Chunked<F, K::Output>>) {
+    pub(crate) fn chunks(&mut self, chunked: Arc<Chunked<T::Files, OutputOf<T>>>) {
         loop {
             let is_cancelled = self.is_cancelled();
             let is_any_idle = self.cx.has_idle_workers();
@@ -85,7 +87,7 @@ where
         }
     }
 
-    fn chunk(&mut self, chunked: &Chunked<F, K::Output>, index: u64) -> Done {
+    fn chunk(&mut self, chunked: &Chunked<T::Files, OutputOf<T>>, index: u64) -> Done {
         let machine = self.machine;
         let Unit::Lines { max_line } = machine.engine.unit() else {
             unreachable!("a file that is searched whole is not shared");
@@ -147,14 +149,18 @@ where
     }
 
     /// Puts out chunks as long as the next one is done.
-    fn fold(&mut self, chunked: &Arc<Chunked<F, K::Output>>, mut folded: Folded<F, K::Output>) {
+    fn fold(
+        &mut self,
+        chunked: &Arc<Chunked<T::Files, OutputOf<T>>>,
+        mut folded: Folded<T::Files, OutputOf<T>>,
+    ) {
         loop {
             let (mut fold, done) = match folded {
                 Folded::Next(fold, done) => (fold, done),
                 Folded::Wait => return,
                 Folded::End(fold) => return self.end(chunked, *fold),
             };
-            let mut again = Again::of(&self.machine.files, &chunked.file, chunked.encoding());
+            let mut again = Again::of(self.machine, &chunked.file, chunked.encoding());
             let Fold {
                 object,
                 outlet,
@@ -184,7 +190,7 @@ where
         }
     }
 
-    fn end(&mut self, chunked: &Chunked<F, K::Output>, fold: Fold<F, K::Output>) {
+    fn end(&mut self, chunked: &Chunked<T::Files, OutputOf<T>>, fold: Fold<T::Files, OutputOf<T>>) {
         let Fold {
             found,
             object,
@@ -193,7 +199,7 @@ where
             cut_lines,
             stopped,
         } = fold;
-        let mut again = Again::of(&self.machine.files, &chunked.file, chunked.encoding());
+        let mut again = Again::of(self.machine, &chunked.file, chunked.encoding());
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.put_whole(&mut out);
         self.report(found, &object, &report(ended, stopped, cut_lines));

@@ -8,13 +8,15 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use executor_core::TaskCtx;
+use executor_core::ports::Access;
+
 use super::batch::{Ancestor, Batch, BatchOf, Dir, Discovered};
 use super::order::{Position, Tree};
-use super::run::{Context, Walk, Worker};
+use super::run::{Types, Walk, Worker};
 use super::scratch::Decided;
 use super::source::SourceCursor;
 use super::task::Task;
-use crate::engine::Engine;
 use crate::files::{FileSystem, Kind, Names};
 use crate::report::{Report, Skipped, Trouble};
 use crate::rules::{Chain, Place};
@@ -34,15 +36,9 @@ pub struct Cursor<F: FileSystem> {
     more: bool,
 }
 
-impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
-where
-    F: FileSystem,
-    E: Engine,
-    K: Sink,
-    C: Context<F, E, K::Output>,
-{
+impl<T: Types> Worker<'_, '_, T> {
     /// Opens a directory whose path is in hand, and begins with it.
-    pub(crate) fn enter(&mut self, found: Discovered<F>) {
+    pub(crate) fn enter(&mut self, found: Discovered<T::Files>) {
         let machine = self.machine;
         let Some(walk) = machine.tree.as_ref().filter(|_| !self.is_cancelled()) else {
             return;
@@ -73,7 +69,7 @@ where
     }
 
     /// Takes the next names.
-    pub(crate) fn go_on(&mut self, mut cursor: Cursor<F>) {
+    pub(crate) fn go_on(&mut self, mut cursor: Cursor<T::Files>) {
         if self.is_cancelled() {
             return;
         }
@@ -129,7 +125,7 @@ where
     }
 
     /// What an object is, by its own directory or by a look.
-    pub(crate) fn kind(&mut self, found: &Discovered<F>) -> io::Result<Kind> {
+    pub(crate) fn kind(&mut self, found: &Discovered<T::Files>) -> io::Result<Kind> {
         match found.kind() {
             Kind::Unknown | Kind::Link => {
                 let Self { machine, cx, parts } = self;
@@ -143,7 +139,11 @@ where
         }
     }
 
-    fn opened(&mut self, walk: &Walk, found: &Discovered<F>) -> Result<(Dir<F>, bool, Names), Trouble> {
+    fn opened(
+        &mut self,
+        walk: &Walk,
+        found: &Discovered<T::Files>,
+    ) -> Result<(Dir<T::Files>, bool, Names), Trouble> {
         let Self { machine, cx, parts } = self;
         let machine = *machine;
         let path = &parts.object.path;
@@ -220,7 +220,7 @@ where
     }
 
     /// Reads the next batch. Returns whether there are names in it.
-    fn refill(&mut self, cursor: &mut Cursor<F>) -> bool {
+    fn refill(&mut self, cursor: &mut Cursor<T::Files>) -> bool {
         let machine = self.machine;
         let BatchOf::Dir { dir, .. } = &cursor.batch.of else {
             return false;
@@ -259,7 +259,7 @@ where
     }
 
     /// A directory that could be opened, and not be read to its end.
-    fn unreadable(&mut self, dir: &Dir<F>, error: io::Error) {
+    fn unreadable(&mut self, dir: &Dir<T::Files>, error: io::Error) {
         let machine = self.machine;
         self.discovered(1);
         self.parts.object.path.clone_from(&dir.path);
@@ -273,7 +273,12 @@ where
     }
 
     /// Which names are not left out. What is neither file nor directory is reported here.
-    fn decide(&mut self, batch: &Arc<Batch<F>>, range: std::ops::Range<usize>, decided: &mut Vec<Decided>) {
+    fn decide(
+        &mut self,
+        batch: &Arc<Batch<T::Files>>,
+        range: std::ops::Range<usize>,
+        decided: &mut Vec<Decided>,
+    ) {
         let machine = self.machine;
         let (BatchOf::Dir { dir, names }, Some(walk)) = (&batch.of, &machine.tree) else {
             return;
@@ -330,7 +335,7 @@ where
     }
 
     /// Spawns objects, so that the first runs next; those without a permit are searched here.
-    fn hand_on(&mut self, batch: &Arc<Batch<F>>, decided: &[Decided]) {
+    fn hand_on(&mut self, batch: &Arc<Batch<T::Files>>, decided: &[Decided]) {
         let machine = self.machine;
         let wanted = decided.iter().filter(|object| !object.is_dir).count();
         // A name alone is put out sooner than it is handed on.

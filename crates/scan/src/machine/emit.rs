@@ -2,10 +2,11 @@
 
 use std::io;
 
-use super::run::{Context, Worker};
+use executor_core::ports::Access;
+
+use super::run::{OutputOf, Types, Worker};
 use super::window::{BLOCK, Stream};
-use crate::engine::{Engine, Found};
-use crate::files::FileSystem;
+use crate::engine::Found;
 use crate::object::Object;
 use crate::output::{Findings, More, Output, ReadAt};
 use crate::sink::Sink;
@@ -18,15 +19,9 @@ pub(crate) struct Outlet<O: Output> {
     mark: Option<usize>,
 }
 
-impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
-where
-    F: FileSystem,
-    E: Engine,
-    K: Sink,
-    C: Context<F, E, K::Output>,
-{
+impl<T: Types> Worker<'_, '_, T> {
     /// A file begins. `out` has whole objects, or nothing.
-    pub(crate) fn begin(&mut self, object: &Object, stream: Stream, out: &[u8]) -> Outlet<K::Output> {
+    pub(crate) fn begin(&mut self, object: &Object, stream: Stream, out: &[u8]) -> Outlet<OutputOf<T>> {
         Outlet {
             file: self.machine.sink.output().begin(object),
             stream,
@@ -37,7 +32,7 @@ where
     /// Puts out what was found in the next piece.
     pub(crate) fn piece(
         &mut self,
-        outlet: &mut Outlet<K::Output>,
+        outlet: &mut Outlet<OutputOf<T>>,
         object: &Object,
         found: &Found,
         source: &mut dyn ReadAt,
@@ -46,7 +41,8 @@ where
         let machine = self.machine;
         let output = machine.sink.output();
         let more = output.piece(&mut outlet.file, object, found, source, out)?;
-        if out.len() - outlet.mark.unwrap_or(0) >= BLOCK {
+        let len = out.len() - outlet.mark.unwrap_or(0);
+        if len >= BLOCK || (len > 0 && machine.sink.is_prompt()) {
             if let Some(mark) = outlet.mark.take() {
                 let mut own = out.split_off(mark);
                 self.put_whole(out);
@@ -63,7 +59,7 @@ where
     /// A file has ended.
     pub(crate) fn finish(
         &mut self,
-        outlet: Outlet<K::Output>,
+        outlet: Outlet<OutputOf<T>>,
         object: &Object,
         source: &mut dyn ReadAt,
         out: &mut Vec<u8>,

@@ -2,10 +2,12 @@
 
 use std::io;
 
+use executor_core::ports::Access;
+
 use super::batch::Discovered;
 use super::emit::Outlet;
 use super::lines::{Lines, Range};
-use super::run::{Context, Stop, Worker, read};
+use super::run::{FileOf, OutputOf, Stop, Types, Worker, read};
 use super::text::{Again, converted};
 use super::window::Stream;
 use crate::encoding::Encoding;
@@ -14,7 +16,6 @@ use crate::files::{FileSystem, Kind, Status};
 use crate::object::Object;
 use crate::output::{Findings, More, Output, ReadAt};
 use crate::report::{Outcome, Report, Skipped, Trouble};
-use crate::sink::Sink;
 
 /// A file of more chunks than this is shared among workers.
 const CHUNKS_ALONE: u64 = 8;
@@ -35,16 +36,13 @@ struct Search<O: Output> {
     encoding: Encoding,
 }
 
-impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
-where
-    F: FileSystem,
-    E: Engine,
-    K: Sink,
-    C: Context<F, E, K::Output>,
-{
+impl<T: Types> Worker<'_, '_, T> {
     /// A file or a directory. `may_share`: other workers may take a part in a large file.
-    pub(crate) fn object(&mut self, found: Discovered<F>, may_share: bool) {
+    pub(crate) fn object(&mut self, found: Discovered<T::Files>, may_share: bool) {
         found.batch.describe(found.index(), &mut self.parts.object);
+        if self.is_standard_input(&found) {
+            return self.standard_input(found, may_share);
+        }
         let kind = self.kind(&found);
         if matches!(kind, Ok(Kind::Dir)) && self.machine.tree.is_some() {
             return self.enter(found);
@@ -59,12 +57,16 @@ where
         }
     }
 
-    fn file(&mut self, found: Discovered<F>, may_share: bool) {
+    fn file(&mut self, found: Discovered<T::Files>, may_share: bool) {
         if self.is_cancelled() {
             return self.end_without_output(found, &Report::skipped(Skipped::Cancelled));
         }
         if self.machine.config.names_only {
-            return self.name(found);
+            return match self.too_large_by_name(&found) {
+                Ok(false) => self.name(found),
+                Ok(true) => self.end_without_output(found, &Report::skipped(Skipped::TooLarge)),
+                Err(error) => self.end_without_output(found, &Report::error(Trouble::Open(error))),
+            };
         }
         let (file, status) = match self.open(&found) {
             Ok(opened) => opened,
@@ -73,8 +75,19 @@ where
         if let Some(report) = self.refused(&found, status) {
             return self.end_without_output(found, &report);
         }
+        self.opened_file(found, file, status.len, may_share);
+    }
+
+    /// Searches an open file of `len` bytes; 0 if that is unknown.
+    pub(crate) fn opened_file(
+        &mut self,
+        found: Discovered<T::Files>,
+        file: FileOf<T>,
+        len: u64,
+        may_share: bool,
+    ) {
         let in_lines = matches!(self.machine.engine.unit(), Unit::Lines { .. });
-        let is_large = status.len / CHUNKS_ALONE > self.machine.config.chunk_size as u64;
+        let is_large = len / CHUNKS_ALONE > self.machine.config.chunk_size as u64;
         if may_share
             && is_large
             && in_lines
@@ -82,13 +95,13 @@ where
         {
             // A text that must be read in order cannot be shared.
             if let Ok(Encoding::Bytes { skip }) = self.encoding(&file) {
-                return self.share(found, file, slot, status.len, skip);
+                return self.share(found, file, slot, len, skip);
             }
         }
-        self.alone(found, &file, status.len);
+        self.alone(found, &file, len);
     }
 
-    fn open(&mut self, found: &Discovered<F>) -> io::Result<(F::File, Status)> {
+    fn open(&mut self, found: &Discovered<T::Files>) -> io::Result<(FileOf<T>, Status)> {
         let Self { machine, cx, parts } = self;
         let follow = machine.follows();
         let file = cx.access("open a file", || {
@@ -99,7 +112,7 @@ where
     }
 
     /// How the text of an open file is written.
-    fn encoding(&mut self, file: &F::File) -> Result<Encoding, Stop> {
+    fn encoding(&mut self, file: &FileOf<T>) -> Result<Encoding, Stop> {
         let mut first = [0; Encoding::MARK];
         let mut filled = 0;
         while self.machine.config.encodings && filled < first.len() {
@@ -112,10 +125,11 @@ where
     }
 
     /// Why an open file is not searched.
-    fn refused(&self, found: &Discovered<F>, status: Status) -> Option<Report> {
-        let max = self.machine.config.max_file_size;
+    fn refused(&self, found: &Discovered<T::Files>, status: Status) -> Option<Report> {
         match status.kind {
-            Kind::File if max.is_some_and(|max| status.len > max) => Some(Report::skipped(Skipped::TooLarge)),
+            Kind::File if self.max_size().is_some_and(|max| status.len > max) => {
+                Some(Report::skipped(Skipped::TooLarge))
+            }
             Kind::File => None,
             Kind::Dir if self.parts.object.named => {
                 Some(Report::error(Trouble::Open(io::ErrorKind::IsADirectory.into())))
@@ -125,8 +139,27 @@ where
         }
     }
 
+    /// Bytes of the largest file that is searched. In a tree, a file that is named has no bound.
+    fn max_size(&self) -> Option<u64> {
+        let is_exempt = self.parts.object.named && self.machine.tree.is_some();
+        self.machine.config.max_file_size.filter(|_| !is_exempt)
+    }
+
+    /// Whether a file that is not opened is larger than the limit.
+    fn too_large_by_name(&mut self, found: &Discovered<T::Files>) -> io::Result<bool> {
+        let Some(max) = self.max_size() else {
+            return Ok(false);
+        };
+        let Self { machine, cx, parts } = self;
+        let follow = machine.follows();
+        let status = cx.access("look at a name", || {
+            found.at(&parts.object.path, follow, |at| machine.files.status(at))
+        })?;
+        Ok(status.len > max)
+    }
+
     /// Puts out a file's name alone.
-    fn name(&mut self, found: Discovered<F>) {
+    pub(crate) fn name(&mut self, found: Discovered<T::Files>) {
         let mut nothing: &[u8] = &[];
         let (object, mut out) = self.in_hand();
         let stream = Stream::new(object.id, found.position());
@@ -137,7 +170,7 @@ where
         self.parts.object = object;
     }
 
-    fn alone(&mut self, found: Discovered<F>, file: &F::File, len: u64) {
+    fn alone(&mut self, found: Discovered<T::Files>, file: &FileOf<T>, len: u64) {
         let (object, out) = self.in_hand();
         let stream = Stream::new(object.id, found.position());
         let mut search = Search {
@@ -170,7 +203,7 @@ where
             encoding,
         } = search;
         self.parts.found = findings;
-        let mut again = Again::of(&self.machine.files, file, encoding);
+        let mut again = Again::of(self.machine, file, encoding);
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.parts.out = out;
         self.report(found, &object, &report(ended, stopped, cut_lines));
@@ -178,7 +211,7 @@ where
     }
 
     /// Piece by piece. Returns why it did not get to the end.
-    fn in_lines(&mut self, search: &mut Search<K::Output>, file: &F::File, range: Range) -> Option<Stop> {
+    fn in_lines(&mut self, search: &mut Search<OutputOf<T>>, file: &FileOf<T>, range: Range) -> Option<Stop> {
         let mut block = self.parts.take_block();
         let mut long = std::mem::take(&mut self.parts.long);
         let mut lines = Lines::new(&mut block, &mut long, range);
@@ -193,7 +226,8 @@ where
         stopped = stopped.or_else(|| {
             if let Encoding::Bytes { skip } = search.encoding {
                 lines.skip(skip);
-                let mut read = |cx: &mut C, offset, into: &mut [u8]| read(machine, cx, file, offset, into);
+                let mut read =
+                    |cx: &mut T::Context, offset, into: &mut [u8]| read(machine, cx, file, offset, into);
                 return self.each_piece(search, file, &mut lines, &mut read);
             }
             let range = Range {
@@ -202,13 +236,13 @@ where
                 ..range
             };
             lines.restart(range);
-            let mut text = Again::of(&machine.files, file, search.encoding);
-            let mut read = |_: &mut C, offset, into: &mut [u8]| {
+            let mut text = Again::of(machine, file, search.encoding);
+            let mut read = |_: &mut T::Context, offset, into: &mut [u8]| {
                 if machine.cancel.is_cancelled() {
                     return Err(Stop::Cancelled);
                 }
                 text.read_at(offset, into)
-                    .map_err(|error| Stop::Failed { offset, error })
+                    .map_err(|error| machine.stop(offset, error))
             };
             self.each_piece(search, file, &mut lines, &mut read)
         });
@@ -222,10 +256,10 @@ where
 
     fn each_piece(
         &mut self,
-        search: &mut Search<K::Output>,
-        file: &F::File,
+        search: &mut Search<OutputOf<T>>,
+        file: &FileOf<T>,
         lines: &mut Lines<'_>,
-        read: &mut ReadWith<'_, C>,
+        read: &mut ReadWith<'_, T::Context>,
     ) -> Option<Stop> {
         loop {
             let cx = &mut *self.cx;
@@ -250,8 +284,8 @@ where
 
     fn as_a_whole(
         &mut self,
-        search: &mut Search<K::Output>,
-        file: &F::File,
+        search: &mut Search<OutputOf<T>>,
+        file: &FileOf<T>,
         len: u64,
         max: u64,
     ) -> Result<(), Stop> {
@@ -278,7 +312,7 @@ where
         done
     }
 
-    fn read_whole(&mut self, whole: &mut Vec<u8>, file: &F::File, len: u64, max: u64) -> Result<(), Stop> {
+    fn read_whole(&mut self, whole: &mut Vec<u8>, file: &FileOf<T>, len: u64, max: u64) -> Result<(), Stop> {
         let mut filled = 0;
         loop {
             if filled as u64 > max || len > max {
@@ -300,9 +334,9 @@ where
 
     fn search(
         &mut self,
-        search: &mut Search<K::Output>,
+        search: &mut Search<OutputOf<T>>,
         piece: Piece<'_>,
-        file: &F::File,
+        file: &FileOf<T>,
     ) -> Result<More, Stop> {
         let Search {
             object,
@@ -312,16 +346,13 @@ where
             encoding,
             ..
         } = search;
-        let mut again = Again::of(&self.machine.files, file, *encoding);
+        let mut again = Again::of(self.machine, file, *encoding);
         found.clear();
         self.machine.engine.scan(piece, &mut self.parts.engine, found);
         match self.piece(outlet, object, found, &mut again, out) {
             Ok(More::Wanted) if found.nul.is_none() => Ok(More::Wanted),
             Ok(_) => Ok(More::Enough),
-            Err(error) => Err(Stop::Failed {
-                offset: piece.offset,
-                error,
-            }),
+            Err(error) => Err(self.machine.stop(piece.offset, error)),
         }
     }
 

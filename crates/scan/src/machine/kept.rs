@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rustix::fs::{CWD, Mode, OFlags, openat, unlink};
+use crate::files::nameless;
 
 /// Bytes that are read back from the file at a time.
 const BACK: usize = 64 << 10;
@@ -139,21 +139,6 @@ impl Store {
             offset += part as u64;
         }
         Ok(())
-    }
-}
-
-fn nameless(folder: &Path) -> io::Result<File> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    match openat(CWD, folder, flags | OFlags::TMPFILE, mode) {
-        Ok(file) => Ok(file.into()),
-        // Some file systems have no such files.
-        Err(_) => {
-            let path = folder.join(format!(".windlass-scan-{}", std::process::id()));
-            let file = openat(CWD, &path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
-            unlink(&path)?;
-            Ok(file.into())
-        }
     }
 }
 

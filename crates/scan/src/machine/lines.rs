@@ -15,6 +15,7 @@
 use memchr::{memchr, memrchr};
 
 use super::block::{Block, TAIL};
+use crate::encoding::Encoding;
 
 /// Where bytes come from: fills the slice from the offset on, and returns how many there were.
 pub(crate) type Read<'r, E> = dyn FnMut(u64, &mut [u8]) -> Result<usize, E> + 'r;
@@ -112,9 +113,10 @@ impl<'b> Lines<'b> {
         self.cut_lines
     }
 
-    /// The first bytes of the range, which is the file's first: at least one, if there is one.
+    /// The first bytes of the range, which is the file's first: as many as a mark has, if there are
+    /// so many.
     pub(crate) fn first<E>(&mut self, read: &mut Read<'_, E>) -> Result<&[u8], E> {
-        if self.lo == self.hi && !self.at_end_of_file {
+        while self.hi - self.lo < Encoding::MARK && !self.at_end_of_file {
             self.more(read)?;
         }
         Ok(self.bytes())
@@ -302,6 +304,10 @@ impl<'b> Lines<'b> {
             self.read_at += got as u64;
             if got == 0 || got < asked && self.read_at >= self.size && self.size > 0 {
                 self.at_end_of_file = true;
+                break;
+            }
+            // Of a pipe, what comes next may be long in coming.
+            if self.size == 0 {
                 break;
             }
         }

@@ -70,11 +70,36 @@ pub(crate) struct Walk {
 }
 
 /// A worker with a task in hand.
-pub(crate) struct Worker<'m, 'c, F: FileSystem, E: Engine, K: Sink, C> {
-    pub(crate) machine: &'m Machine<F, E, K>,
-    pub(crate) cx: &'c mut C,
-    pub(crate) parts: Box<Parts<E>>,
+pub(crate) struct Worker<'m, 'c, T: Types> {
+    pub(crate) machine: &'m Machine<T::Files, T::Engine, T::Sink>,
+    pub(crate) cx: &'c mut T::Context,
+    pub(crate) parts: Box<Parts<T::Engine>>,
 }
+
+/// The types of one scan and of the context that its tasks run in.
+pub(crate) trait Types {
+    type Files: FileSystem;
+    type Engine: Engine;
+    type Sink: Sink;
+    type Context: Context<Self::Files, Self::Engine, OutputOf<Self>>;
+}
+
+impl<F, E, K, C> Types for (F, E, K, C)
+where
+    F: FileSystem,
+    E: Engine,
+    K: Sink,
+    C: Context<F, E, K::Output>,
+{
+    type Files = F;
+    type Engine = E;
+    type Sink = K;
+    type Context = C;
+}
+
+pub(crate) type OutputOf<T> = <<T as Types>::Sink as Sink>::Output;
+
+pub(crate) type FileOf<T> = <<T as Types>::Files as FileSystem>::File;
 
 /// Why a read ended.
 #[derive(Debug)]
@@ -153,7 +178,7 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
     /// Runs one task.
     pub fn run<C: Context<F, E, K::Output>>(&self, task: Task<F, K::Output>, cx: &mut C) {
         let parts = cx.scratch().take();
-        let mut worker = Worker {
+        let mut worker = Worker::<(F, E, K, C)> {
             machine: self,
             cx,
             parts,
@@ -184,6 +209,7 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
         if let Some(error) = self.lock_failure().take() {
             return Err(error);
         }
+        summary.printed = summary.printed.saturating_sub(self.window.left_out() as u64);
         summary.cancelled = self.cancel.is_cancelled();
         Ok(summary)
     }
@@ -202,6 +228,15 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
         }
     }
 
+    /// Why a read failed: a cancelled scan waits for no bytes.
+    pub(crate) fn stop(&self, offset: u64, error: io::Error) -> Stop {
+        if error.kind() == io::ErrorKind::Interrupted && self.cancel.is_cancelled() {
+            Stop::Cancelled
+        } else {
+            Stop::Failed { offset, error }
+        }
+    }
+
     pub(crate) fn follows(&self) -> bool {
         self.tree.as_ref().is_some_and(|tree| tree.follow)
     }
@@ -211,13 +246,7 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
     }
 }
 
-impl<F, E, K, C> Worker<'_, '_, F, E, K, C>
-where
-    F: FileSystem,
-    E: Engine,
-    K: Sink,
-    C: Context<F, E, K::Output>,
-{
+impl<T: Types> Worker<'_, '_, T> {
     pub(crate) fn is_cancelled(&self) -> bool {
         self.machine.cancel.is_cancelled()
     }
@@ -229,7 +258,7 @@ where
     }
 
     /// An object's one report. Its permit is given back.
-    pub(crate) fn report(&mut self, found: Discovered<F>, object: &Object, report: &Report) {
+    pub(crate) fn report(&mut self, found: Discovered<T::Files>, object: &Object, report: &Report) {
         self.parts.summary.count(report);
         self.machine.progress.has_reported();
         let machine = self.machine;
@@ -238,7 +267,7 @@ where
     }
 
     /// The report of an object that puts out nothing.
-    pub(crate) fn end_without_output(&mut self, found: Discovered<F>, report: &Report) {
+    pub(crate) fn end_without_output(&mut self, found: Discovered<T::Files>, report: &Report) {
         let position = found.position();
         let object = std::mem::take(&mut self.parts.object);
         self.report(found, &object, report);

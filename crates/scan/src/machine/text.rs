@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::run::Machine;
+use crate::cancel::CancelToken;
 use crate::encoding::{Converter, Encoding};
 use crate::files::FileSystem;
 use crate::output::ReadAt;
@@ -9,6 +11,7 @@ use crate::output::ReadAt;
 /// A file's text, for lines around findings: reads again what a read may leave out.
 pub(crate) struct Again<'f, F: FileSystem> {
     files: &'f F,
+    cancel: &'f CancelToken,
     file: &'f F::File,
     /// For a file that does not begin with its text.
     converter: Option<Converter>,
@@ -34,10 +37,11 @@ pub(super) fn converted(mut file: &[u8], encoding: Encoding) -> Vec<u8> {
 }
 
 impl<'f, F: FileSystem> Again<'f, F> {
-    pub(crate) fn of(files: &'f F, file: &'f F::File, encoding: Encoding) -> Self {
+    pub(crate) fn of<E, K>(machine: &'f Machine<F, E, K>, file: &'f F::File, encoding: Encoding) -> Self {
         let is_plain = encoding == (Encoding::Bytes { skip: 0 });
         Self {
-            files,
+            files: &machine.files,
+            cancel: &machine.cancel,
             file,
             converter: (!is_plain).then(|| Converter::new(encoding)),
         }
@@ -48,6 +52,7 @@ impl<F: FileSystem> ReadAt for Again<'_, F> {
     fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let mut file = Raw {
             files: self.files,
+            cancel: self.cancel,
             file: self.file,
         };
         match &mut self.converter {
@@ -59,6 +64,7 @@ impl<F: FileSystem> ReadAt for Again<'_, F> {
 
 struct Raw<'f, F: FileSystem> {
     files: &'f F,
+    cancel: &'f CancelToken,
     file: &'f F::File,
 }
 
@@ -72,7 +78,7 @@ impl<F: FileSystem> ReadAt for Raw<'_, F> {
             {
                 Ok(0) => break,
                 Ok(got) => filled += got,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted && !self.cancel.is_cancelled() => {}
                 Err(error) => return Err(error),
             }
         }

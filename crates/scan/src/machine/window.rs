@@ -35,8 +35,8 @@ struct State {
     order: Order,
     store: Store,
     block: Vec<u8>,
-    /// Whether the sink's first bytes are in the block or out.
-    began: bool,
+    /// Once the sink's first bytes are in the block or out: how many of their separator are not.
+    began: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Window {
                 order,
                 store: Store::new(config.kept_bytes_max, config.temporary.clone()),
                 block: Vec::with_capacity(BLOCK),
-                began: false,
+                began: None,
             }),
         }
     }
@@ -114,6 +114,9 @@ impl Window {
         if has_turn {
             state.write_kept(sink, std::mem::take(&mut stream.kept))?;
             state.write(sink, bytes)?;
+            if sink.is_prompt() {
+                state.flush(sink)?;
+            }
         } else {
             state.store.add(&mut stream.kept, bytes)?;
         }
@@ -217,6 +220,11 @@ impl Window {
         state.flush(sink)
     }
 
+    /// Bytes of objects that did not go out, since nothing was before them.
+    pub(crate) fn left_out(&self) -> usize {
+        self.lock().began.unwrap_or(0)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -257,14 +265,20 @@ impl State {
     }
 }
 
-fn write<K: Sink>(sink: &K, block: &mut Vec<u8>, began: &mut bool, mut bytes: &[u8]) -> io::Result<()> {
+fn write<K: Sink>(
+    sink: &K,
+    block: &mut Vec<u8>,
+    began: &mut Option<usize>,
+    mut bytes: &[u8],
+) -> io::Result<()> {
     if bytes.is_empty() {
         return Ok(());
     }
-    if !*began {
-        *began = true;
+    if began.is_none() {
         let separator = sink.output().separator();
-        bytes = bytes.strip_prefix(separator).unwrap_or(bytes);
+        let rest = bytes.strip_prefix(separator).unwrap_or(bytes);
+        *began = Some(bytes.len() - rest.len());
+        bytes = rest;
     }
     if block.len() + bytes.len() > BLOCK && !block.is_empty() {
         let written = sink.write(block);

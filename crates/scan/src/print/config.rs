@@ -13,7 +13,7 @@ pub struct PrintConfig {
     pub strip_dot: bool,
     /// The path stands above a file's lines, not in each.
     pub heading: bool,
-    /// Lines have their number.
+    /// Lines have their number. Without, JSON has `null`.
     pub line_numbers: bool,
     /// Found lines have the column of their first match, in bytes from 1.
     pub column: bool,
@@ -29,7 +29,7 @@ pub struct PrintConfig {
     pub after: usize,
     /// Matches are counted for statistics, where the format alone would not need it.
     pub stats: bool,
-    /// JSON has the time that a file took; otherwise 0.
+    /// The time that each file took is measured; otherwise it is 0.
     pub timed: bool,
 }
 
@@ -102,8 +102,7 @@ impl PrintConfig {
             keep,
             spans,
             line_numbers: match self.format {
-                Format::Text => self.line_numbers,
-                Format::Json => true,
+                Format::Text | Format::Json => self.line_numbers,
                 _ => false,
             },
             max_count: if self.wants_first() {

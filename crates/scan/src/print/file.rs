@@ -134,10 +134,11 @@ impl<'a> Work<'a> {
             bytes: file.searched,
             printed: file.printed,
             nul,
+            elapsed: file.began.map(|began| began.elapsed()).unwrap_or_default(),
         };
         if self.printer.config.format == Format::Json && file.begun {
             let stats = Stats {
-                elapsed: file.began.map(|began| began.elapsed()).unwrap_or_default(),
+                elapsed: findings.elapsed,
                 searches: 1,
                 searches_with_match: u64::from(file.found > 0),
                 bytes_searched: file.searched,
@@ -270,7 +271,13 @@ impl<'a> Work<'a> {
         self.gap(line.offset);
         self.begin();
         match self.printer.config.format {
-            Format::Json => json::line(self.out, "match", self.path(), line),
+            Format::Json => json::line(
+                self.out,
+                "match",
+                self.path(),
+                line,
+                self.printer.config.line_numbers,
+            ),
             _ if self.printer.ranges => self.text().range(line),
             _ => self.text().line(line, Kind::Found),
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::held::Line;
 use super::text::number;
+use crate::report::{Skipped, Summary};
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -36,14 +37,18 @@ pub(crate) fn begin(out: &mut Vec<u8>, path: &Path) {
 }
 
 /// `kind` is `match` or `context`.
-pub(crate) fn line(out: &mut Vec<u8>, kind: &str, path: &Path, line: &Line<'_>) {
+pub(crate) fn line(out: &mut Vec<u8>, kind: &str, path: &Path, line: &Line<'_>, has_number: bool) {
     out.extend_from_slice(br#"{"type":""#);
     out.extend_from_slice(kind.as_bytes());
     out.extend_from_slice(br#"","data":{"path":"#);
     data(out, path.as_os_str().as_encoded_bytes());
     out.extend_from_slice(br#","lines":"#);
     data(out, line.bytes);
-    field(out, "line_number", line.number);
+    if has_number {
+        field(out, "line_number", line.number);
+    } else {
+        out.extend_from_slice(br#","line_number":null"#);
+    }
     field(out, "absolute_offset", line.offset);
     out.extend_from_slice(br#","submatches":["#);
     for (nth, span) in line.spans.iter().enumerate() {
@@ -86,12 +91,16 @@ pub(crate) fn end(out: &mut Vec<u8>, path: &Path, nul: Option<u64>, stats: &Stat
 }
 
 impl Stats {
-    /// The last message of a scan. `total` is the time that all of it took.
+    /// The last message of a scan. `total` is the time that all of it took. With `objects` it says
+    /// what became of them, in a member that `rg` does not have.
     #[must_use]
-    pub fn summary(&self, total: Duration) -> Vec<u8> {
+    pub fn summary(&self, total: Duration, objects: Option<&Summary>) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(br#"{"data":{"elapsed_total":"#);
         time(&mut out, total);
+        if let Some(objects) = objects {
+            sums(&mut out, objects);
+        }
         out.extend_from_slice(br#","stats":{"bytes_printed":"#);
         number(&mut out, self.bytes_printed);
         field(&mut out, "bytes_searched", self.bytes_searched);
@@ -122,6 +131,22 @@ impl Stats {
             total.as_secs_f64(),
         )
     }
+}
+
+fn sums(out: &mut Vec<u8>, objects: &Summary) {
+    out.extend_from_slice(br#","objects":{"clean":"#);
+    number(out, objects.clean);
+    field(out, "cut_lines", objects.cut_lines);
+    field(out, "failed", objects.errors);
+    field(out, "found", objects.objects);
+    out.extend_from_slice(br#","skipped":{"cancelled":"#);
+    number(out, objects.skipped_by.get(Skipped::Cancelled));
+    field(out, "link", objects.skipped_by.get(Skipped::Link));
+    field(out, "special", objects.skipped_by.get(Skipped::Special));
+    field(out, "too_large", objects.skipped_by.get(Skipped::TooLarge));
+    out.push(b'}');
+    field(out, "with_findings", objects.with_findings);
+    out.push(b'}');
 }
 
 fn time(out: &mut Vec<u8>, time: Duration) {
@@ -227,16 +252,33 @@ mod tests {
             searches: 2,
             ..Stats::default()
         };
-        let json = String::from_utf8(stats.summary(Duration::from_millis(1_500))).expect("JSON is text");
+        let json =
+            String::from_utf8(stats.summary(Duration::from_millis(1_500), None)).expect("JSON is text");
         assert!(
             json.contains(r#""elapsed_total":{"human":"1.500000s","nanos":500000000,"secs":1}"#),
             "{json}"
         );
         assert!(json.contains(r#""matches":7,"searches":2,"#), "{json}");
+        assert!(!json.contains("objects"), "{json}");
         assert!(
             stats
                 .text(Duration::ZERO)
                 .starts_with("\n7 matches\n0 matched lines\n")
         );
+    }
+
+    #[test]
+    fn the_summary_says_what_became_of_objects_if_that_is_asked_for() {
+        let objects = Summary {
+            objects: 5,
+            clean: 3,
+            with_findings: 1,
+            errors: 1,
+            ..Summary::default()
+        };
+        let json = Stats::default().summary(Duration::ZERO, Some(&objects));
+        let json = String::from_utf8(json).expect("JSON is text");
+        let expected = r#","objects":{"clean":3,"cut_lines":0,"failed":1,"found":5,"skipped":{"cancelled":0,"link":0,"special":0,"too_large":0},"with_findings":1},"stats":{"#;
+        assert!(json.contains(expected), "{json}");
     }
 }

@@ -143,7 +143,7 @@ fn searcher(pattern: &PatternConfig, print: &PrintConfig, object: &Object) -> Se
     SearcherBuilder::new()
         .line_terminator(terminator)
         .invert_match(pattern.invert)
-        .line_number(print.format == Format::Json || print.line_numbers)
+        .line_number(print.line_numbers)
         .multi_line(pattern.multi_line)
         .before_context(print.before)
         .after_context(print.after)

@@ -172,7 +172,8 @@ pub(crate) struct ScanArguments {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub(super) color: ColorArgument,
 
-    /// Print sums at the end
+    /// Print sums at the end, and what became of each object found: clean, with findings, skipped
+    /// (why) or failed
     #[arg(long)]
     pub(super) stats: bool,
 
@@ -213,8 +214,8 @@ pub(crate) struct ScanArguments {
     #[arg(short = 'j', long, value_name = "N", value_parser = amount::threads, allow_negative_numbers = true)]
     pub(super) threads: Option<NonZeroUsize>,
 
-    /// The pattern, unless -e, -f or --files is given, and files and folders [default: the working
-    /// directory]
+    /// The pattern, unless -e, -f or --files is given, and files and folders; - is standard input
+    /// [default: standard input if it is a pipe or a file, or else the working directory]
     #[arg(value_name = "PATTERN PATH", action = ArgAction::Append)]
     pub(super) arguments: Vec<OsString>,
 }

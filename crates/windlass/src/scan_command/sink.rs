@@ -8,6 +8,7 @@ use scan::print::{Printer, Stats};
 use scan::report::{Outcome, Report, Skipped, Summary};
 use scan::{CancelToken, Sink};
 
+use super::arguments::ScanArguments;
 use crate::message::say;
 
 pub(super) struct StdoutSink {
@@ -15,6 +16,10 @@ pub(super) struct StdoutSink {
     /// Nothing is printed, and the first finding is enough.
     is_quiet: bool,
     needs_all: bool,
+    /// Bytes of the longest line that is searched whole.
+    max_line: usize,
+    /// Paths are said without `./` at their beginning.
+    strip_dot: bool,
     on_terminal: bool,
     cancel: CancelToken,
     has_found: AtomicBool,
@@ -23,11 +28,19 @@ pub(super) struct StdoutSink {
 }
 
 impl StdoutSink {
-    pub(super) fn new(printer: Printer, is_quiet: bool, needs_all: bool, cancel: CancelToken) -> Self {
+    pub(super) fn new(
+        printer: Printer,
+        arguments: &ScanArguments,
+        max_line: usize,
+        strip_dot: bool,
+        cancel: CancelToken,
+    ) -> Self {
         Self {
             printer,
-            is_quiet,
-            needs_all,
+            is_quiet: arguments.quiet,
+            needs_all: arguments.stats,
+            max_line,
+            strip_dot,
             on_terminal: io::stdout().is_terminal(),
             cancel,
             has_found: AtomicBool::new(false),
@@ -57,7 +70,7 @@ impl StdoutSink {
             bytes_printed: summary.printed,
             matched_lines: summary.lines,
             matches: summary.matches,
-            ..Stats::default()
+            elapsed: summary.elapsed,
         }
     }
 
@@ -97,13 +110,28 @@ impl Sink for StdoutSink {
                 self.cancel.cancel();
             }
         }
+        let path = match object.path.strip_prefix("./") {
+            Ok(path) if self.strip_dot && path.as_os_str() != "" => path,
+            _ => &object.path,
+        };
+        let path = path.display();
+        if report.cut_lines > 0 {
+            say(format_args!(
+                "warning: {path}: {} longer than {} MiB searched in pieces of that length",
+                match report.cut_lines {
+                    1 => "a line".to_owned(),
+                    lines => format!("{lines} lines"),
+                },
+                self.max_line >> 20
+            ));
+        }
         match &report.outcome {
             Outcome::Error(trouble) => {
                 set(&self.has_errors);
-                say(format_args!("error: {}: {trouble}", object.path.display()));
+                say(format_args!("error: {path}: {trouble}"));
             }
             Outcome::Skipped(why) if object.named && *why != Skipped::Cancelled => {
-                say(format_args!("{}: skipped: {why}", object.path.display()));
+                say(format_args!("{path}: skipped: {why}"));
             }
             Outcome::Clean | Outcome::Findings | Outcome::Skipped(_) => {}
         }

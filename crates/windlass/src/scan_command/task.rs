@@ -2,7 +2,10 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use scan::pattern::{Bounds, Case, PatternConfig};
@@ -10,14 +13,22 @@ use scan::print::{Format, PrintConfig};
 
 use super::arguments::{ColorArgument, FormatArgument, ScanArguments};
 
+/// The standard input as a path.
+const STDIN: &str = "-";
+
+/// The working directory. Paths in it are printed without this.
+const FOLDER: &str = "./";
+
 /// What is searched for, and where.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     /// `None`: files are listed. Empty: nothing can be found.
     pub(crate) patterns: Option<Vec<String>>,
     pub(crate) paths: Vec<PathBuf>,
-    /// Whether the working directory was not named.
+    /// Whether no path was named.
     pub(crate) is_implicit: bool,
+    /// Whether one file or the standard input is searched, so its path says nothing.
+    pub(crate) is_one_file: bool,
 }
 
 /// Why the arguments make no sense together.
@@ -25,14 +36,13 @@ pub(crate) struct Task {
 pub(crate) enum TaskError {
     NoPattern,
     PatternNotText(OsString),
-    StandardInput,
     PatternFile { path: PathBuf, error: io::Error },
     PatternFileNotText { path: PathBuf, line: usize },
 }
 
 impl ScanArguments {
-    /// Reads pattern files, too.
-    pub(crate) fn task(&self) -> Result<Task, TaskError> {
+    /// Reads pattern files, too. `stdin_is_readable`: it is searched if no path is named.
+    pub(crate) fn task(&self, stdin_is_readable: bool) -> Result<Task, TaskError> {
         let mut paths: Vec<PathBuf> = self.arguments.iter().map(PathBuf::from).collect();
         let patterns = if self.files {
             None
@@ -46,17 +56,21 @@ impl ScanArguments {
         } else {
             Some(self.named_patterns()?)
         };
-        if paths.iter().any(|path| path.as_os_str() == "-") {
-            return Err(TaskError::StandardInput);
-        }
         let is_implicit = paths.is_empty();
         if is_implicit {
-            paths.push(PathBuf::from("./"));
+            let is_taken = self.pattern_files.iter().any(|path| is_stdin(path));
+            let reads_stdin = stdin_is_readable && !is_taken && !self.files;
+            paths.push(PathBuf::from(if reads_stdin { STDIN } else { FOLDER }));
         }
+        let is_one_file = paths.len() == 1 && (is_stdin(&paths[0]) || !paths[0].is_dir());
+        // A second read of it finds nothing.
+        let mut has_stdin = false;
+        paths.retain(|path| !is_stdin(path) || !std::mem::replace(&mut has_stdin, true));
         Ok(Task {
             patterns,
             paths,
             is_implicit,
+            is_one_file,
         })
     }
 
@@ -85,14 +99,18 @@ impl ScanArguments {
     /// `is_one_file`: a single file is named, so its path says nothing.
     pub(crate) fn print_config(&self, on_terminal: bool, is_one_file: bool) -> PrintConfig {
         let format = self.print_format();
-        let is_text = format == Format::Text;
+        // Of itself JSON has numbers, and text has them for people.
+        let has_numbers = match format {
+            Format::Json => true,
+            Format::Text => on_terminal || self.column,
+            _ => false,
+        };
         let context = self.context.unwrap_or(0);
         PrintConfig {
             format,
             path: self.with_filename || !(self.no_filename || is_one_file),
             heading: self.heading || (on_terminal && !self.no_heading),
-            line_numbers: self.line_number
-                || (is_text && (on_terminal || self.column) && !self.no_line_number),
+            line_numbers: self.line_number || (has_numbers && !self.no_line_number),
             column: self.column,
             byte_offset: self.byte_offset,
             only_matching: self.only_matching,
@@ -109,6 +127,10 @@ impl ScanArguments {
         }
     }
 
+    pub(crate) fn wants_json(&self) -> bool {
+        self.json || self.format == Some(FormatArgument::Json)
+    }
+
     fn print_format(&self) -> Format {
         if self.files_without_match {
             return Format::PathsWithout;
@@ -116,7 +138,7 @@ impl ScanArguments {
         if self.quiet {
             return Format::Quiet;
         }
-        if self.json || self.format == Some(FormatArgument::Json) {
+        if self.wants_json() {
             Format::Json
         } else if self.files_with_matches {
             Format::Paths
@@ -144,12 +166,26 @@ impl ScanArguments {
     }
 }
 
+/// Whether the standard input is a file, a pipe or a socket: not a terminal, and not nothing.
+pub(crate) fn stdin_is_readable() -> bool {
+    let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    // What cannot be looked at cannot be read.
+    stdin.and_then(|stdin| stdin.metadata()).is_ok_and(|found| {
+        let kind = found.file_type();
+        kind.is_file() || kind.is_fifo() || kind.is_socket()
+    })
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == STDIN
+}
+
 fn patterns_of(path: &Path) -> Result<Vec<String>, TaskError> {
     let failed = |error| TaskError::PatternFile {
         path: path.to_owned(),
         error,
     };
-    let bytes = if path.as_os_str() == "-" {
+    let bytes = if is_stdin(path) {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).map_err(failed)?;
         bytes
@@ -180,7 +216,6 @@ impl fmt::Display for TaskError {
             Self::PatternNotText(pattern) => {
                 write!(f, "the pattern {} is not UTF-8", pattern.display())
             }
-            Self::StandardInput => f.write_str("standard input cannot be scanned; name files and folders"),
             Self::PatternFile { path, error } => {
                 write!(f, "cannot read patterns from {}: {error}", path.display())
             }
@@ -211,7 +246,7 @@ mod tests {
     }
 
     fn task(arguments: &[&str]) -> Task {
-        parse(arguments).task().expect("the arguments make sense")
+        parse(arguments).task(false).expect("the arguments make sense")
     }
 
     fn format(arguments: &[&str]) -> Format {
@@ -224,6 +259,7 @@ mod tests {
             patterns: patterns.map(|all| all.iter().map(|&pattern| pattern.to_owned()).collect()),
             paths: paths.iter().map(PathBuf::from).collect(),
             is_implicit: paths == ["./"],
+            is_one_file: false,
         };
         assert_eq!(task(&["a", "src", "b"]), expected(Some(&["a"]), &["src", "b"]));
         assert_eq!(task(&["a"]), expected(Some(&["a"]), &["./"]));
@@ -236,15 +272,30 @@ mod tests {
     }
 
     #[test]
+    fn the_standard_input_is_searched_if_it_is_named_or_nothing_else_is() {
+        let paths = |arguments: &[&str], stdin_is_readable| {
+            let task = parse(arguments).task(stdin_is_readable);
+            task.map(|task| (task.paths, task.is_one_file))
+                .expect("the arguments make sense")
+        };
+        let one = |path: &str, is_one_file| (vec![PathBuf::from(path)], is_one_file);
+        assert_eq!(paths(&["a"], true), one("-", true));
+        assert_eq!(paths(&["a"], false), one("./", false));
+        assert_eq!(paths(&["a", "-"], false), one("-", true));
+        assert_eq!(paths(&["a", "src"], true), one("src", false));
+        assert_eq!(paths(&["--files"], true), one("./", false));
+        assert_eq!(paths(&["a", "-", "-"], true), one("-", false));
+    }
+
+    #[test]
     fn arguments_that_make_no_sense_say_what_would() {
         let error = |arguments: &[&str]| {
             parse(arguments)
-                .task()
+                .task(true)
                 .expect_err("they make no sense")
                 .to_string()
         };
         assert!(error(&[]).contains("windlass scan PATTERN"));
-        assert!(error(&["a", "-"]).contains("standard input"));
         assert!(error(&["-f", "nowhere/words", "src"]).contains("nowhere/words"));
     }
 
@@ -294,6 +345,8 @@ mod tests {
         let print = on_terminal(&["-N", "--no-heading", "--color", "never", "a"]);
         assert!(!print.color && !print.heading && !print.line_numbers);
         assert!(!on_terminal(&["-c", "a"]).line_numbers);
+        assert!(on_terminal(&["--json", "a"]).line_numbers);
+        assert!(!on_terminal(&["--json", "-N", "a"]).line_numbers);
         let into_pipe = |arguments: &[&str]| parse(arguments).print_config(false, true);
         let print = into_pipe(&["a"]);
         assert!(!print.color && !print.heading && !print.line_numbers && !print.path);

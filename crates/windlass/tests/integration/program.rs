@@ -1,8 +1,9 @@
 //! Starts the program in a folder of the test's own.
 
 use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use arrow::array::RecordBatch;
 use parquet::arrow::ArrowWriter;
@@ -40,6 +41,26 @@ impl Folder {
 
     pub(crate) fn scan<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Outcome {
         self.run("scan", arguments)
+    }
+
+    /// A scan whose standard input is a pipe with these bytes.
+    pub(crate) fn scan_of<'a>(&self, input: &[u8], arguments: impl IntoIterator<Item = &'a str>) -> Outcome {
+        let mut child = program()
+            .arg("scan")
+            .args(arguments)
+            .current_dir(self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut stdin = child.stdin.take().expect("it is a pipe");
+        let input = input.to_vec();
+        // The program may end before it has read everything.
+        let writer = std::thread::spawn(move || stdin.write_all(&input));
+        let outcome = Outcome::of(&child.wait_with_output().expect("it ends"));
+        drop(writer.join());
+        outcome
     }
 
     /// Runs in the folder, so that paths are relative to it.

@@ -83,7 +83,13 @@ impl Work<'_> {
         }
         self.begin();
         match printer.config.format {
-            Format::Json => json::line(self.out, "context", self.path(), &line),
+            Format::Json => json::line(
+                self.out,
+                "context",
+                self.path(),
+                &line,
+                printer.config.line_numbers,
+            ),
             _ => self.text().line(&line, Kind::Around),
         }
         self.visit(&line, 1);

@@ -1,9 +1,7 @@
-//! The cost of single operations: the executor's state word, and the job board's orders, a skip
-//! list of small keys beside a tree behind a lock.
+//! The cost of single operations: the executor's state word, and the skip list that keeps the job
+//! board's orders.
 
-use std::collections::BTreeSet;
 use std::hint::black_box;
-use std::sync::{Mutex, PoisonError};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use crossbeam_skiplist::SkipSet;
@@ -21,67 +19,34 @@ fn state_word(c: &mut Criterion) {
     });
 }
 
-const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
-
-/// Jobs whose costs are all over.
-fn jobs(count: usize) -> impl Iterator<Item = JobHandle> {
-    (0..count).map(|seq| JobHandle {
+/// A job whose cost is anywhere among those of the others.
+fn job(seq: usize) -> JobHandle {
+    JobHandle {
         rank: (seq as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40,
         seq,
         index: seq,
-    })
+    }
 }
 
-/// Many, so that the walked paths differ.
-fn comers(waiting: usize) -> impl FnMut() -> JobHandle {
-    let mut all = jobs(waiting + 4_096)
-        .skip(waiting)
-        .collect::<Vec<_>>()
-        .into_iter()
-        .cycle();
-    move || all.next().expect("a cycle has no end")
-}
-
-fn come_and_go(c: &mut Criterion) {
-    let mut group = c.benchmark_group("board's orders: a job comes and goes");
-    for waiting in SIZES {
-        let set: SkipSet<JobHandle> = jobs(waiting).collect();
-        let mut next = comers(waiting);
-        group.bench_function(BenchmarkId::new("skip list", waiting), |b| {
+fn orders(c: &mut Criterion) {
+    let mut group = c.benchmark_group("board's orders");
+    for waiting in [10, 1_000, 100_000, 1_000_000] {
+        let set: SkipSet<JobHandle> = (0..waiting).map(job).collect();
+        group.bench_function(BenchmarkId::new("a job comes and goes", waiting), |b| {
+            // Many, so that the walked paths differ.
+            let mut next = (waiting..waiting + 4_096).cycle();
             b.iter(|| {
-                let job = next();
+                let job = job(next.next().expect("a cycle has no end"));
                 set.insert(job);
                 set.remove(&job).is_some()
             });
         });
-        let set: Mutex<BTreeSet<JobHandle>> = Mutex::new(jobs(waiting).collect());
-        let lock = || set.lock().unwrap_or_else(PoisonError::into_inner);
-        group.bench_function(BenchmarkId::new("tree behind a lock", waiting), |b| {
-            b.iter(|| {
-                let job = next();
-                lock().insert(job);
-                lock().remove(&job)
-            });
-        });
-    }
-    group.finish();
-}
-
-fn look(c: &mut Criterion) {
-    let mut group = c.benchmark_group("board's orders: the heaviest");
-    for waiting in SIZES {
-        let set: SkipSet<JobHandle> = jobs(waiting).collect();
-        group.bench_function(BenchmarkId::new("skip list", waiting), |b| {
+        group.bench_function(BenchmarkId::new("the heaviest", waiting), |b| {
             b.iter(|| black_box(&set).back().map(|entry| *entry.value()));
         });
-        let set: Mutex<BTreeSet<JobHandle>> = Mutex::new(jobs(waiting).collect());
-        let lock = || set.lock().unwrap_or_else(PoisonError::into_inner);
-        group.bench_function(BenchmarkId::new("tree behind a lock", waiting), |b| {
-            b.iter(|| black_box(lock().last().copied()));
-        });
     }
     group.finish();
 }
 
-criterion_group!(micro, state_word, come_and_go, look);
+criterion_group!(micro, state_word, orders);
 criterion_main!(micro);

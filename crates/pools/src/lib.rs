@@ -10,6 +10,7 @@
 //! [`MixedPool::tokio_handle`].
 #![forbid(unsafe_code)]
 
+mod budget;
 mod builder;
 mod cpu;
 mod error;
@@ -24,6 +25,7 @@ mod snapshot;
 pub mod stream;
 mod thread;
 
+pub use budget::with_budget;
 pub use builder::PoolsBuilder;
 pub use cpu::{
     AsyncJob, AsyncTask, CpuCx, CpuPool, CpuTask, HandedBack, JobOptions, JobUse, Scoped, TaskError,

@@ -36,7 +36,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::prelude::SessionConfig;
-use windlass_datafusion::{InPlaceExec, Windlass, WindlassExec};
+use windlass_datafusion::{InPlaceExec, Windlass, WindlassExec, with_pauses};
 
 /// Computes stages as Ballista's own engine does, each task as a job of the CPU pool.
 ///
@@ -93,7 +93,8 @@ impl ExecutionEngine for WindlassEngine {
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         let children = plan.children();
         assert_eq_or_internal_err!(children.len(), 1, "a writer of a shuffle has one input");
-        let root = Arc::new(WindlassExec::new(Arc::clone(children[0]), &self.windlass));
+        let root = with_pauses(Arc::clone(children[0]))?;
+        let root = Arc::new(WindlassExec::new(root, &self.windlass));
         let below = Arc::new(InPlaceExec::new(Arc::clone(&root)));
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         let plan = plan.replace_children(vec![below], options)?;

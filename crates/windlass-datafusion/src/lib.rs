@@ -40,6 +40,7 @@ pub use hook::HookTaken;
 #[cfg(feature = "plan")]
 pub use plan::{
     InPlace, InPlaceExec, QueryEnded, QueryMemory, WindlassExec, WindlassOptions, WindlassPlanner,
+    with_pauses,
 };
 #[cfg(feature = "session")]
 pub use session::WindlassExt;

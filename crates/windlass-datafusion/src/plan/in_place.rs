@@ -83,6 +83,11 @@ impl<E: InPlace> ExecutionPlan for InPlaceExec<E> {
         Ok(Arc::new(Self(self.0.over(plan))))
     }
 
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = Arc::clone(self.0.plan()).reset_state()?;
+        Ok(Arc::new(Self(self.0.over(plan))))
+    }
+
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,

@@ -11,6 +11,7 @@ use datafusion_physical_plan::analyze::AnalyzeExec;
 use datafusion_physical_plan::explain::ExplainExec;
 use datafusion_session::{QueryPlanner, Session};
 
+use super::pausing::with_pauses;
 use super::root::WindlassExec;
 use crate::windlass::Windlass;
 
@@ -39,7 +40,7 @@ impl QueryPlanner for WindlassPlanner {
         session: &dyn Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = self.planner.create_physical_plan(logical_plan, session).await?;
-        wrap(plan, &self.windlass)
+        wrap(with_pauses(plan)?, &self.windlass)
     }
 }
 

@@ -89,6 +89,36 @@ fn a_query_over_its_deadline_ends_with_an_error_that_says_so() {
 }
 
 #[test]
+fn a_join_that_makes_millions_of_batches_of_two_leaves_its_worker_at_the_deadline() {
+    let ours = Ours::with_workers(1);
+    let numbers = Numbers::new(1, 8);
+    block_on_many_threads(async {
+        let session = ours.session(1);
+        numbers.register_in(&session);
+        for condition in [
+            "a.n < b.n and b.n <> c.n",
+            "a.n % 2 = b.n % 2 and b.n % 2 = c.n % 2",
+        ] {
+            session
+                .sql("set windlass.deadline = '50ms'")
+                .await
+                .expect("a setting");
+            let sql = format!("select count(*) from numbers a, numbers b, numbers c where {condition}");
+            let frame = session.sql(&sql).await.expect("a plan");
+            let error = frame.collect().await.expect_err("it would take hours");
+            assert!(error.to_string().contains("deadline"), "{error}");
+            session
+                .sql("set windlass.deadline = '1h'")
+                .await
+                .expect("a setting");
+            let rows = Rows::of(&session, "select count(*) from numbers", condition).await;
+            assert_eq!(rows.text(), ["8000"]);
+            eventually("the join is dropped", || numbers.counts.open() == 0);
+        }
+    });
+}
+
+#[test]
 fn explain_shows_plain_datafusions_plan() {
     let ours = Ours::with_workers(2);
     let sql = "explain select n % 10 as m, count(*) from numbers group by m order by m";

@@ -21,7 +21,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_distributed::{WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse};
 use futures_util::StreamExt;
 use pipeline_exec::panic_text;
-use windlass_datafusion::{InPlace, InPlaceExec};
+use windlass_datafusion::{InPlace, InPlaceExec, with_pauses};
 
 use crate::tables::store_url;
 
@@ -40,7 +40,7 @@ pub(crate) fn receive(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRew
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    let received = InPlaceExec::new(Received(event.plan));
+    let received = InPlaceExec::new(Received(with_pauses(event.plan)?));
     Ok(WorkerPlanRewriteEventResponse::new(Arc::new(received)))
 }
 

@@ -6,11 +6,11 @@ use tokio::task::coop;
 
 /// Polls while the budget of the running poll lasts, and takes a unit of it for what is ready.
 ///
-/// The budget is tokio's cooperative one, of which a poll of an [`AsyncJob`](crate::AsyncJob) has as
-/// much as fits into its time. What reads from channels, sockets or timers takes units anyway; a
-/// stream that makes many values of one does not, and would keep its worker until its end. Without
-/// budget the task is woken and the poll pends. The unit is taken afterwards, so streams above each
-/// other leave those below what they need.
+/// The budget is tokio's cooperative one. A poll of an [`AsyncJob`](crate::AsyncJob)'s future has as
+/// many units as fit into its time. Channels, sockets and timers take units when they are read. A
+/// stream that makes many values of one takes none, and would keep its worker until its end. Without
+/// budget this wakes the task and pends. It takes the unit afterwards, so streams above each other
+/// leave those below what they need.
 ///
 /// ```
 /// use std::future::poll_fn;

@@ -6,21 +6,18 @@
 //! seen them all, and no cancel would end it. So a batch of such an operator takes a unit as well.
 
 use std::any::Any;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use datafusion_common::Result;
 use datafusion_common::tree_node::{Transformed, TreeNode as _};
-use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::ExecutionPlan;
 use datafusion_physical_plan::joins::{
     CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec, SymmetricHashJoinExec,
 };
+use datafusion_physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion_physical_plan::unnest::UnnestExec;
-use futures_util::{Stream, StreamExt};
+use futures_util::{StreamExt, stream};
 use pools::with_budget;
 
 use super::in_place::{InPlace, InPlaceExec};
@@ -68,23 +65,9 @@ impl InPlace for Pausing {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let rows = self.0.execute(partition, context)?;
-        Ok(Box::pin(PausingRows(rows)))
-    }
-}
-
-struct PausingRows(SendableRecordBatchStream);
-
-impl Stream for PausingRows {
-    type Item = Result<RecordBatch>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        with_budget(cx, |cx| self.get_mut().0.poll_next_unpin(cx))
-    }
-}
-
-impl RecordBatchStream for PausingRows {
-    fn schema(&self) -> SchemaRef {
-        self.0.schema()
+        let mut rows = self.0.execute(partition, context)?;
+        let schema = rows.schema();
+        let pausing = stream::poll_fn(move |cx| with_budget(cx, |cx| rows.poll_next_unpin(cx)));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, pausing)))
     }
 }

@@ -9,6 +9,7 @@ mod pausing;
 mod planner;
 mod query;
 mod root;
+mod spilling;
 mod stream;
 
 pub use in_place::{InPlace, InPlaceExec};
@@ -17,4 +18,6 @@ pub use options::WindlassOptions;
 pub use pausing::with_pauses;
 pub use planner::WindlassPlanner;
 pub use root::WindlassExec;
+#[cfg(feature = "session")]
+pub(crate) use spilling::one_batch_a_file;
 pub use stream::QueryEnded;

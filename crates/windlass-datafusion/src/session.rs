@@ -10,7 +10,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_session::{QueryPlanner, Session};
 
-use crate::plan::{WindlassOptions, WindlassPlanner};
+use crate::plan::{WindlassOptions, WindlassPlanner, one_batch_a_file};
 use crate::windlass::Windlass;
 
 /// Makes the queries of a session jobs.
@@ -44,10 +44,12 @@ pub trait WindlassExt {
 
 impl WindlassExt for SessionStateBuilder {
     fn with_windlass(mut self, windlass: &Windlass) -> Self {
-        let extensions = &mut self.config().get_or_insert_default().options_mut().extensions;
-        if extensions.get::<WindlassOptions>().is_none() {
-            extensions.insert(WindlassOptions::default());
+        let options = self.config().get_or_insert_default().options_mut();
+        if options.extensions.get::<WindlassOptions>().is_none() {
+            options.extensions.insert(WindlassOptions::default());
         }
+        // Otherwise each query would need a configuration of its own.
+        one_batch_a_file(options);
         let planner = self
             .query_planner()
             .take()

@@ -13,6 +13,7 @@ use super::longest::{Longest, LongestPoll};
 use super::measures::Measures;
 use super::memory::QueryMemory;
 use super::options::WindlassOptions;
+use super::spilling::{is_one_batch_a_file, one_batch_a_file};
 use crate::hook::watch::{self, Watch, Watched};
 use crate::snapshot::Registration;
 use crate::windlass::Windlass;
@@ -46,8 +47,8 @@ impl Query {
         };
         let (job, open) = windlass.open(options.job(name));
         let context = match options.memory {
-            Some(limit) => Arc::new(within(&asked, limit)),
-            None => Arc::clone(&asked),
+            None if is_one_batch_a_file(&asked) => Arc::clone(&asked),
+            limit => Arc::new(context(&asked, limit)),
         };
         Self {
             job,
@@ -109,21 +110,26 @@ impl Drop for Query {
     }
 }
 
-fn within(context: &TaskContext, limit: usize) -> TaskContext {
-    let outside = context.runtime_env();
-    let memory = QueryMemory::new(limit, Arc::clone(&outside.memory_pool));
-    let runtime = RuntimeEnv {
-        memory_pool: Arc::new(memory),
-        ..RuntimeEnv::clone(&outside)
-    };
+/// A query's own, with its limit of memory.
+fn context(asked: &TaskContext, limit: Option<usize>) -> TaskContext {
+    let mut runtime = asked.runtime_env();
+    if let Some(limit) = limit {
+        let memory = QueryMemory::new(limit, Arc::clone(&runtime.memory_pool));
+        runtime = Arc::new(RuntimeEnv {
+            memory_pool: Arc::new(memory),
+            ..RuntimeEnv::clone(&runtime)
+        });
+    }
+    let mut config = asked.session_config().clone();
+    one_batch_a_file(config.options_mut());
     TaskContext::new(
-        context.task_id(),
-        context.session_id(),
-        context.session_config().clone(),
-        context.scalar_functions().clone(),
-        context.higher_order_functions().clone(),
-        context.aggregate_functions().clone(),
-        context.window_functions().clone(),
-        Arc::new(runtime),
+        asked.task_id(),
+        asked.session_id(),
+        config,
+        asked.scalar_functions().clone(),
+        asked.higher_order_functions().clone(),
+        asked.aggregate_functions().clone(),
+        asked.window_functions().clone(),
+        runtime,
     )
 }

@@ -1,16 +1,22 @@
 //! Queries that fail, as in plain DataFusion.
 
+use std::fmt;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::error::DataFusionError;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation, UnboundedMemoryPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::SessionContext;
 use futures_util::FutureExt;
 
 use windlass_datafusion::QueryEnded;
 
 use crate::engine::{Engine, Ours, Plain, block_on_many_threads, many_threads};
 use crate::rows::Rows;
-use crate::source::{Fault, Numbers, eventually};
+use crate::source::{BATCH_ROWS, Fault, Numbers, eventually};
 
 const PARTITIONS: usize = 4;
 
@@ -171,7 +177,7 @@ async fn with_memory(
     set_aside: usize,
     sql: &str,
 ) -> (Vec<String>, usize) {
-    let session = ours.session(PARTITIONS);
+    let session = ours.session(numbers.partitions);
     numbers.register_in(&session);
     for setting in [
         format!("set windlass.memory = '{limit}'"),
@@ -201,23 +207,27 @@ async fn with_memory(
 fn sorts_groups_and_joins_over_their_memory_spill_and_give_the_same_rows() {
     let ours = Ours::with_workers(2);
     block_on_many_threads(async {
-        // The first query has four sorts of 16 MB, the last eight of 8 MB, the middle one a table
-        // of groups in each partition.
-        for (set_aside, sql) in [
+        // A sort of 64 MB, a table of groups in each partition, eight sorts of 8 MB. Four sorts
+        // without a repartition share all bytes, and refuse the last one those of its merge if it
+        // begins late; so that sort is one.
+        for (partitions, set_aside, sql) in [
             (
-                10_000_000,
+                1,
+                30_000_000,
                 "select n, n * 7 % 1000003 as m from numbers order by m, n",
             ),
             (
+                PARTITIONS,
                 10_000_000,
                 "select n % 600000 as g, count(*), sum(n), max(n * 3) from numbers group by g",
             ),
             (
+                PARTITIONS,
                 5_000_000,
                 "select b.n, count(*) from numbers a join numbers b on a.n * 100 = b.n group by b.n",
             ),
         ] {
-            let numbers = Numbers::new(PARTITIONS, 1_000);
+            let numbers = Numbers::new(partitions, 4_000 / partitions);
             let (expected, none) = with_memory(&ours, &numbers, "none", set_aside, sql).await;
             let (found, spilled) = with_memory(&ours, &numbers, "64MiB", set_aside, sql).await;
             assert_eq!(none, 0, "{sql} without a limit");
@@ -237,6 +247,73 @@ fn spills(plan: &dyn datafusion::physical_plan::ExecutionPlan) -> usize {
         .iter()
         .map(|child| spills(child.as_ref()))
         .sum::<usize>()
+}
+
+/// Refuses what a repartition asks for, so that each of its batches spills.
+#[derive(Debug, Default)]
+struct NoneForRepartitions(UnboundedMemoryPool);
+
+impl MemoryPool for NoneForRepartitions {
+    fn name(&self) -> &str {
+        "none for repartitions"
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.0.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.0.shrink(reservation, shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<(), DataFusionError> {
+        if reservation.consumer().name().starts_with("RepartitionExec") {
+            return Err(DataFusionError::ResourcesExhausted("a repartition".to_owned()));
+        }
+        self.0.try_grow(reservation, additional)
+    }
+
+    fn reserved(&self) -> usize {
+        self.0.reserved()
+    }
+}
+
+impl fmt::Display for NoneForRepartitions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// With files of several batches, such a query waits for ever.
+#[test]
+fn a_repartition_whose_inputs_spill_at_once_gives_all_rows() {
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        for file_bytes in [None, Some("134217728")] {
+            let environment =
+                RuntimeEnvBuilder::new().with_memory_pool(Arc::new(NoneForRepartitions::default()));
+            let environment = environment.build_arc().expect("an environment");
+            let state = SessionStateBuilder::new_from_existing(ours.session(2).state());
+            let session = SessionContext::new_with_state(state.with_runtime_env(environment).build());
+            let numbers = Numbers::new(2, 50);
+            numbers.register_in(&session);
+            let short = Some("set datafusion.execution.batch_size = 64".to_owned());
+            let long =
+                file_bytes.map(|n| format!("set datafusion.execution.max_spill_file_size_bytes = {n}"));
+            for setting in short.into_iter().chain(long) {
+                session.sql(&setting).await.expect("a setting");
+            }
+            let sql = "select a.n from numbers a join numbers b on a.n = b.n";
+            let frame = session.sql(sql).await.expect("a plan");
+            let plan = frame.create_physical_plan().await.expect("a plan");
+            let collected = datafusion::physical_plan::collect(plan.clone(), session.task_ctx());
+            let collected = tokio::time::timeout(Duration::from_secs(60), collected).await;
+            let batches = collected.expect("the query ends").expect("rows");
+            let rows: usize = batches.iter().map(|batch| batch.num_rows()).sum();
+            assert_eq!(rows, 4 * 50 * BATCH_ROWS);
+            assert!(spills(plan.as_ref()) > 100, "each batch spills");
+        }
+    });
 }
 
 #[test]

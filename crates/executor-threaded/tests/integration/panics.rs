@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 
 use executor_threaded::hooks::{ExecTraceEvent, IdleAction, IdleHooks, IdleRound, TraceHooks};
 use executor_threaded::{BuildError, Executor, ExecutorConfig, OnPanic, current_worker_id};
@@ -235,21 +236,26 @@ both_ways_of_parking! {
     }
 }
 
-struct Impatient;
+struct Impatient(mpsc::Sender<()>);
 
 impl IdleHooks for Impatient {
     fn on_idle(&mut self, round: IdleRound) -> IdleAction {
+        // The test waits for one of the two workers.
+        drop(self.0.send(()));
         panic!("nothing to do in round {}", round.round);
     }
 }
 
 both_ways_of_parking! {
     fn an_idle_hook_that_panics_aborts_the_executor(park_timeout) {
+        let (idle, was_idle) = mpsc::channel();
         let executor = Executor::<u32>::builder()
             .config(config(2, park_timeout))
-            .idle_hooks(|_, _| Impatient)
+            .idle_hooks(move |_, _| Impatient(idle.clone()))
             .build(|_| (), |_task, _cx| {})
             .expect("the executor starts");
+        // A worker that is joined before it has been idle ends without its hook.
+        was_idle.recv().expect("a worker is idle");
         let aborted = executor.try_join().expect_err("the hook panics");
         assert!(aborted.panic_message().is_some_and(|text| text.contains("nothing to do")));
     }

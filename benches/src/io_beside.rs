@@ -126,28 +126,19 @@ impl Bench for IoBeside {
 
 fn workload(options: &Options) -> Workload {
     let window = Duration::from_millis(options.of(2_000, 500));
-    let rayon = |threads: usize| {
-        let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-        Rayon(pool.expect("rayon starts"))
-    };
-    let ours = |threads, nice| {
-        let pools = Pools::builder().cpu_threads(threads).cpu_nice(nice);
-        move |runtime: Handle| Ours(pools.runtime(runtime).build().expect("the numbers are in range"))
+    let ours = |runtime, nice| {
+        let pools = Pools::builder().cpu_threads(THREADS).cpu_nice(nice);
+        Ours(pools.runtime(runtime).build().expect("the numbers are in range"))
     };
     let contenders: Vec<Contender> = vec![
-        row(OURS, Role::Ours, window, move |runtime| ours(THREADS, 0)(runtime)),
-        row(OURS_NICE, Role::Ours, window, move |runtime| {
-            ours(THREADS, 19)(runtime)
+        row(OURS, Role::Ours, window, move |runtime| ours(runtime, 0)),
+        row(OURS_NICE, Role::Ours, window, move |runtime| ours(runtime, 19)),
+        row(RAYON, Role::Peer, window, |_| {
+            let pool = ThreadPoolBuilder::new().num_threads(THREADS).build();
+            Rayon(pool.expect("rayon starts"))
         }),
-        row("windlass pools, 1 thread", Role::Ours, window, move |runtime| {
-            ours(1, 0)(runtime)
-        }),
-        row(RAYON, Role::Peer, window, move |_| rayon(THREADS)),
-        row("rayon, 1 thread, oneshot", Role::Peer, window, move |_| rayon(1)),
         row("spawn_blocking", Role::Peer, window, |_| SpawnBlocking),
-        row("async tasks on the same runtime", Role::Peer, window, |_| {
-            SameRuntime
-        }),
+        row("the same runtime", Role::Peer, window, |_| SameRuntime),
         row("nowhere", Role::Baseline, window, |_| Nowhere),
     ];
     Workload::new(

@@ -62,18 +62,18 @@ impl Watch {
     /// Average number of cores busy with other processes than this one and its ended children.
     pub(crate) fn cores_of_others(&self) -> Option<f64> {
         let busy = busy()?.checked_sub(self.busy?)?;
-        let own = self.own.elapsed() + children().saturating_sub(self.children);
-        let others = busy.saturating_sub(own);
+        let children = children().saturating_sub(self.children);
+        let others = busy.saturating_sub(self.own.elapsed() + children);
         Some(others.as_secs_f64() / self.since.elapsed().as_secs_f64())
     }
 }
 
 fn children() -> Duration {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN);
-    let ns = usage.map_or(0, |usage| {
-        usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds()
+    let cpu = usage.map_or(0, |usage| {
+        (usage.user_time() + usage.system_time()).num_nanoseconds()
     });
-    Duration::from_nanos(ns.unsigned_abs())
+    Duration::from_nanos(cpu.unsigned_abs())
 }
 
 fn busy() -> Option<Duration> {

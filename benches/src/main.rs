@@ -74,13 +74,11 @@ fn main() -> ExitCode {
 }
 
 fn done(result: anyhow::Result<()>) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    let Err(error) = result else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("{error:#}");
+    ExitCode::FAILURE
 }
 
 fn run(bench: &dyn Bench, options: &Options) -> anyhow::Result<()> {
@@ -99,8 +97,6 @@ fn run(bench: &dyn Bench, options: &Options) -> anyhow::Result<()> {
         }
     })?;
     print!("{}", page::tables(&reports[shown..]));
-    match &options.write {
-        Some(workspace) => page::write(bench, options, workspace, &reports),
-        None => Ok(()),
-    }
+    let write = |workspace| page::write(bench, options, workspace, &reports);
+    options.write.as_deref().map_or(Ok(()), write)
 }

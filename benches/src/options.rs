@@ -14,27 +14,15 @@ use crate::bench::{About, Bench};
 pub(crate) struct Knob {
     /// Without dashes.
     pub(crate) name: &'static str,
+    /// Empty for a place on the machine. Another place makes no other measurement, so a page may be
+    /// written with it.
     pub(crate) default: &'static str,
     pub(crate) about: &'static str,
-    /// Where things are on a machine: no other measurement, so a page may be written with it.
-    is_of_machine: bool,
 }
 
 impl Knob {
     pub(crate) const fn new(name: &'static str, default: &'static str, about: &'static str) -> Self {
-        Self {
-            name,
-            default,
-            about,
-            is_of_machine: false,
-        }
-    }
-
-    pub(crate) const fn of_machine(name: &'static str, default: &'static str, about: &'static str) -> Self {
-        Self {
-            is_of_machine: true,
-            ..Self::new(name, default, about)
-        }
+        Self { name, default, about }
     }
 }
 
@@ -95,8 +83,8 @@ impl Options {
         if options.rounds == Some(0) {
             return Err("--rounds takes a number from 1 on".into());
         }
-        let is_of_machine = |knob: &Knob| knob.is_of_machine || !options.values.contains_key(knob.name);
-        let is_as_usual = options.knobs.iter().all(is_of_machine);
+        let is_usual = |knob: &Knob| knob.default.is_empty() || !options.values.contains_key(knob.name);
+        let is_as_usual = options.knobs.iter().all(is_usual);
         let is_full = options.filter.is_empty() && !options.quick && is_as_usual;
         if options.write.is_some() && !is_full {
             return Err("--write is for a bench in full: with --rounds, --python and paths only".into());
@@ -166,14 +154,9 @@ benches:
             ..
         } = bench.about();
         text += &format!("  {name:<16} {question}\n");
-        for Knob {
-            name, default, about, ..
-        } in *knobs
-        {
-            let default = match *default {
-                "" => String::new(),
-                default => format!(" ({default})"),
-            };
+        for Knob { name, default, about } in *knobs {
+            let shown = format!(" ({default})");
+            let default = if default.is_empty() { "" } else { &shown };
             text += &format!("    --{name:<14} {about}{default}\n");
         }
     }

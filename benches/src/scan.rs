@@ -42,9 +42,9 @@ use program::{OURS, PEER, Programs};
 use table::Line;
 
 const KNOBS: &[Knob] = &[
-    Knob::of_machine("windlass", "", "the program; by default the release build"),
-    Knob::of_machine("rg", "", "ripgrep 15.2.0; by default target/peers/bin/rg"),
-    Knob::of_machine(
+    Knob::new("windlass", "", "the program; by default the release build"),
+    Knob::new("rg", "", "ripgrep 15.2.0; by default target/peers/bin/rg"),
+    Knob::new(
         "folder",
         "",
         "where generated files are kept; by default target/scan-corpora",

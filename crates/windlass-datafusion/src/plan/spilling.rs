@@ -3,9 +3,9 @@
 //! When memory is short, the inputs of a `RepartitionExec` write batches to files that they share,
 //! one open file for each input that writes at the moment. The reader takes the files in their
 //! order, and waits for the oldest while that is open. The batch that it needs may be in a newer
-//! one, and the inputs wait until it has read that: the query never ends. DataFusion 55 has this
-//! bug, 56 will not (<https://github.com/apache/datafusion/issues/24883>). A file that is full
-//! after one batch is closed by its writer at once, so the reader waits for no other input.
+//! one, and the inputs wait until it has read that: the query never ends. DataFusion 55.2 has this
+//! bug, a later one will not (<https://github.com/apache/datafusion/issues/24883>). A file that is
+//! full after one batch is closed by its writer at once, so the reader waits for no other input.
 //!
 //! The limit is `datafusion.execution.max_spill_file_size_bytes`, which only repartitions read.
 

@@ -121,7 +121,10 @@ fn context(asked: &TaskContext, limit: Option<usize>) -> TaskContext {
         });
     }
     let mut config = asked.session_config().clone();
-    one_batch_a_file(config.options_mut());
+    // Changing one option copies all.
+    if !is_one_batch_a_file(asked) {
+        one_batch_a_file(config.options_mut());
+    }
     TaskContext::new(
         asked.task_id(),
         asked.session_id(),

@@ -289,7 +289,9 @@ impl fmt::Display for NoneForRepartitions {
 fn a_repartition_whose_inputs_spill_at_once_gives_all_rows() {
     let ours = Ours::with_workers(2);
     block_on_many_threads(async {
-        for file_bytes in [None, Some("134217728")] {
+        let short = "set datafusion.execution.batch_size = 64";
+        let long = "set datafusion.execution.max_spill_file_size_bytes = 134217728";
+        for settings in [&[short][..], &[short, long]] {
             let environment =
                 RuntimeEnvBuilder::new().with_memory_pool(Arc::new(NoneForRepartitions::default()));
             let environment = environment.build_arc().expect("an environment");
@@ -297,11 +299,8 @@ fn a_repartition_whose_inputs_spill_at_once_gives_all_rows() {
             let session = SessionContext::new_with_state(state.with_runtime_env(environment).build());
             let numbers = Numbers::new(2, 50);
             numbers.register_in(&session);
-            let short = Some("set datafusion.execution.batch_size = 64".to_owned());
-            let long =
-                file_bytes.map(|n| format!("set datafusion.execution.max_spill_file_size_bytes = {n}"));
-            for setting in short.into_iter().chain(long) {
-                session.sql(&setting).await.expect("a setting");
+            for setting in settings {
+                session.sql(setting).await.expect("a setting");
             }
             let sql = "select a.n from numbers a join numbers b on a.n = b.n";
             let frame = session.sql(sql).await.expect("a plan");

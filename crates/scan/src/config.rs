@@ -29,7 +29,8 @@ pub struct ParallelScanConfig {
     pub chunk_size: usize,
     /// Buffers of one chunk each, at least one a worker. Default four times `workers`.
     pub pool_buffers: usize,
-    /// Objects that are discovered and not yet reported, besides one a worker. Default 1,024.
+    /// Objects that are discovered and not yet reported, besides the names that each worker has in
+    /// hand, at most 64. Default 1,024.
     pub max_in_flight_objects: usize,
     /// Seed of the workers' random numbers. Default `0x853c_49e6_748f_ea9b`.
     pub seed: u64,

@@ -10,5 +10,6 @@ mod search;
 mod simulated;
 mod sorted;
 mod support;
+mod ten_gibibytes;
 mod walk;
 mod whole;

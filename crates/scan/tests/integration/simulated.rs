@@ -1,5 +1,6 @@
 //! Scans in the simulator: a tree of plain data that fails by seed, and what must hold all the same.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -118,15 +119,19 @@ fn scan(simulation: Simulation) -> Result<(), Failure> {
         path: PathBuf::from("/root"),
     };
     let source = Arc::new(SourceCursor::new(Box::new(std::iter::once(root))));
+    let most_at_once = Rc::new(Cell::new(0));
     let runner = {
         let (machine, cancel) = (Rc::clone(&machine), cancel.clone());
-        let turns = std::cell::Cell::new(0);
+        let (progress, most_at_once) = (Arc::clone(&progress), Rc::clone(&most_at_once));
+        let turns = Cell::new(0);
         move |task, cx: &mut sim::SimCtx<'_, _, _>| {
             turns.set(turns.get() + 1);
             if cancel_after.is_some_and(|turn| turns.get() > turn) {
                 cancel.cancel();
             }
             machine.run(task, cx);
+            let at_once = progress.discovered() - progress.reported();
+            most_at_once.set(at_once.max(most_at_once.get()));
         }
     };
     let scratch = {
@@ -148,6 +153,12 @@ fn scan(simulation: Simulation) -> Result<(), Failure> {
         cancel.is_cancelled(),
     );
     let found = summary.map_err(|error| error.to_string()).and(found);
+    // Each worker may have a turn's names in hand, whose objects without a permit it searches next.
+    let limit = (config.max_in_flight_objects + workers * turn) as u64;
+    let at_once = most_at_once.get();
+    let found = found.and(ensure(at_once <= limit, || {
+        format!("{at_once} objects were under way, of {limit}")
+    }));
     report.ensure(found.is_ok(), || found.clone().err().unwrap_or_default())?;
     Ok(())
 }

@@ -49,8 +49,50 @@ pub(crate) enum Strike {
 enum Node {
     Dir(Vec<(String, usize)>),
     File(Vec<u8>),
+    /// The same line again and again, with a text in front of some: as long as one likes.
+    Long(Long),
     Link(PathBuf),
     Fifo,
+}
+
+/// Lines of [`LINE`] bytes, some of which begin with a word.
+#[derive(Clone, Debug)]
+pub(crate) struct Long {
+    pub(crate) lines: u64,
+    pub(crate) word: &'static str,
+    /// Numbers of the lines with the word, from 0.
+    pub(crate) with_word: Vec<u64>,
+}
+
+/// Bytes of a line of a [`Long`] file.
+pub(crate) const LINE: u64 = 64;
+
+impl Long {
+    pub(crate) fn len(&self) -> u64 {
+        self.lines * LINE
+    }
+
+    /// Reads whole lines from a line's begin, which is how large files are read.
+    fn read(&self, offset: u64, into: &mut [u8]) -> usize {
+        assert_eq!(offset % LINE, 0, "chunks are whole lines here");
+        let len = into.len().min((self.len() - offset.min(self.len())) as usize);
+        let into = &mut into[..len];
+        into.fill(b'.');
+        for line in into.chunks_mut(LINE as usize) {
+            if let Some(end) = line.get_mut(LINE as usize - 1) {
+                *end = b'\n';
+            }
+        }
+        for line in &self.with_word {
+            let at = (line * LINE).checked_sub(offset).filter(|at| *at < len as u64);
+            if let Some(at) = at {
+                let rest = &mut into[at as usize..];
+                let len = rest.len().min(self.word.len());
+                rest[..len].copy_from_slice(&self.word.as_bytes()[..len]);
+            }
+        }
+        len
+    }
 }
 
 /// An open file.
@@ -94,6 +136,10 @@ impl SimFiles {
 
     pub(crate) fn file(&self, path: &str, text: impl Into<Vec<u8>>) {
         self.add(path, Node::File(text.into()));
+    }
+
+    pub(crate) fn long_file(&self, path: &str, long: Long) {
+        self.add(path, Node::Long(long));
     }
 
     pub(crate) fn link(&self, path: &str, to: &str) {
@@ -222,6 +268,7 @@ impl Disk {
         let (kind, len) = match &self.nodes[node] {
             Node::Dir(_) => (Kind::Dir, 0),
             Node::File(text) => (Kind::File, text.len() as u64),
+            Node::Long(long) => (Kind::File, long.len()),
             Node::Link(_) => (Kind::Link, 0),
             Node::Fifo => (Kind::Other, 0),
         };
@@ -308,8 +355,10 @@ impl FileSystem for SimFiles {
                 }
             }
         }
-        let Node::File(text) = &disk.nodes[file.node] else {
-            return Err(io::Error::from_raw_os_error(29));
+        let text = match &disk.nodes[file.node] {
+            Node::File(text) => text,
+            Node::Long(long) => return Ok(long.read(offset, &mut into[..most])),
+            _ => return Err(io::Error::from_raw_os_error(29)),
         };
         let rest = text.get(offset as usize..).unwrap_or(&[]);
         let len = rest.len().min(into.len()).min(most);

@@ -24,6 +24,7 @@ mod engine;
 mod http;
 mod listener;
 mod login;
+mod logins;
 mod machine_memory;
 mod memory;
 pub mod nodes;

@@ -34,7 +34,7 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// Serves a connection from its first byte to its end.
 pub(crate) async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>) -> Result<(), Gone> {
     let limit = shared.login_timeout;
-    let login = log_in(stream, peer, Arc::clone(&shared));
+    let login = shared.logins.run(log_in(stream, peer, Arc::clone(&shared)));
     let logged_in = tokio::select! {
         biased;
         () = shared.draining.cancelled() => return Ok(()),

@@ -22,6 +22,7 @@ use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::listener::{self, Listener};
 use crate::login;
+use crate::logins::Logins;
 use crate::memory::{MemoryLimits, UsersMemory};
 use crate::nodes::{Nodes, WorkersConfig};
 use crate::queries::Queries;
@@ -171,6 +172,7 @@ impl Server {
             memory: UsersMemory::new(memory, config.memory),
             queries,
             connections: Connections::new(),
+            logins: Logins::new(),
             turns,
             message_bytes_max: config.message_bytes_max,
             login_timeout: config.login_timeout,

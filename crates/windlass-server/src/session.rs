@@ -6,7 +6,7 @@ mod reply;
 mod variables;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
@@ -51,7 +51,9 @@ pub(crate) struct Session {
     pub(crate) variables: Arc<Variables>,
     pub(crate) transaction: TransactionStatus,
     savepoints: Savepoints,
-    context: SessionContext,
+    /// Made with the first statement that needs it: its tables of functions are most of a login's
+    /// time, and of the memory of a connection that a pool keeps.
+    context: OnceLock<SessionContext>,
     statements: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
 }
@@ -70,9 +72,7 @@ struct Begun {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, connected: Connected, user: Arc<str>) -> Self {
-        let context = shared.engine.session(&user);
-        let variables = Variables::new(&shared, &context);
-        functions::register(&context, &variables);
+        let variables = Variables::new(&shared);
         Self {
             shared,
             connected,
@@ -80,7 +80,7 @@ impl Session {
             variables,
             transaction: TransactionStatus::Idle,
             savepoints: Savepoints::default(),
-            context,
+            context: OnceLock::new(),
             statements: HashMap::new(),
             portals: HashMap::new(),
         }
@@ -201,9 +201,8 @@ impl Session {
                 }
                 self.statements.clear();
                 self.portals.clear();
-                self.context = self.shared.engine.session(&self.user);
-                functions::register(&self.context, &self.variables);
-                self.variables.discard(&self.context);
+                self.context = OnceLock::new();
+                self.variables.discard();
                 Ok(done("DISCARD ALL"))
             }
         }
@@ -400,7 +399,7 @@ impl Session {
         let windlass = &self.shared.windlass;
         Ok(Rows::begin(
             windlass,
-            &self.context,
+            self.context(),
             open,
             admitted,
             deadline,
@@ -416,7 +415,7 @@ impl Session {
         named: Vec<Option<Type>>,
     ) -> Result<plan::Described, SqlError> {
         let mut begun = self.begin_query(text).await?;
-        let context = self.context.clone();
+        let context = self.context().clone();
         let work = async move { planned.describe(&context, &named).await };
         let described = tokio::select! {
             biased;
@@ -471,9 +470,18 @@ impl Session {
         })
     }
 
+    fn context(&self) -> &SessionContext {
+        self.context.get_or_init(|| {
+            let context = self.shared.engine.session(&self.user);
+            functions::register(&context, &self.variables);
+            self.variables.attach(&context);
+            context
+        })
+    }
+
     fn windlass_options(&self) -> WindlassOptions {
-        let config = self.context.copied_config();
-        let options = config.options().extensions.get::<WindlassOptions>();
+        let options = self.variables.options();
+        let options = options.extensions.get::<WindlassOptions>();
         options.cloned().unwrap_or_default()
     }
 

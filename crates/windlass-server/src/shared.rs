@@ -12,6 +12,7 @@ use crate::access::Access;
 use crate::admission::Admission;
 use crate::connections::Connections;
 use crate::engine::Engine;
+use crate::logins::Logins;
 use crate::memory::UsersMemory;
 use crate::nodes::Nodes;
 use crate::queries::Queries;
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) memory: UsersMemory,
     pub(crate) queries: Arc<Queries>,
     pub(crate) connections: Arc<Connections>,
+    pub(crate) logins: Logins,
     /// What workers run, if the server has a page.
     pub(crate) turns: Option<Arc<Turns>>,
     pub(crate) message_bytes_max: usize,

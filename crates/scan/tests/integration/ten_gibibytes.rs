@@ -57,15 +57,15 @@ fn scan(simulation: Simulation, lines: u64) -> Result<(), Failure> {
     let seed = simulation.seed();
     let workers = 2 + (seed % 2) as usize;
     let files = SimFiles::new(seed, 0, 1);
-    files.dir("/root");
+    files.dir("/tree");
     let long = Long {
         lines,
         word: WORD,
         with_word: vec![0, lines / 3, lines / 2, lines - 1],
     };
-    files.long_file("/root/0", long.clone());
+    files.long_file("/tree/0", long.clone());
     for number in 1..=SMALL_FILES {
-        files.file(&format!("/root/{number}"), format!("{WORD}\n"));
+        files.file(&format!("/tree/{number}"), format!("{WORD}\n"));
     }
     let mut config = ParallelScanConfig::with_workers(workers);
     config.rules = RuleConfig::default().without_ignore_files();
@@ -80,7 +80,7 @@ fn scan(simulation: Simulation, lines: u64) -> Result<(), Failure> {
     let machine = Rc::new(machine.watched(CancelToken::default(), progress));
     let root = FileTask {
         file_id: 0,
-        path: PathBuf::from("/root"),
+        path: PathBuf::from("/tree"),
     };
     let source = Arc::new(SourceCursor::new(Box::new(std::iter::once(root))));
     let runner = {
@@ -102,10 +102,10 @@ fn scan(simulation: Simulation, lines: u64) -> Result<(), Failure> {
         .iter()
         .map(|line| {
             let rest = ".".repeat(LINE as usize - 1 - WORD.len());
-            format!("/root/0:{}:{}:{WORD}{rest}\n", line + 1, line * LINE)
+            format!("/tree/0:{}:{}:{WORD}{rest}\n", line + 1, line * LINE)
         })
         .collect();
-    let found_in_long = String::from_utf8_lossy(&found["/root/0"]);
+    let found_in_long = String::from_utf8_lossy(&found["/tree/0"]);
     let is_whole = summary.as_ref().is_ok_and(|summary| {
         summary.with_findings == SMALL_FILES as u64 + 1 && found.len() == SMALL_FILES + 1
     });

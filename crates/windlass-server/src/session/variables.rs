@@ -18,6 +18,8 @@ use crate::wire::SqlError;
 /// Name and value of a setting that the client is told of.
 type Told = (&'static str, String);
 
+type Give = Box<dyn Fn(&ConfigOptions) + Send + Sync>;
+
 const TIME_ZONE: &str = "timezone";
 
 /// The engine's time zone, which is set with the session's.
@@ -34,14 +36,14 @@ struct Inner {
     /// What the engine has of the settings.
     of_engine: BTreeMap<String, String>,
     options: Arc<ConfigOptions>,
-    /// Gives options to the session's context.
-    give: Box<dyn Fn(&ConfigOptions) + Send + Sync>,
+    /// Gives options to the session's context, once there is one.
+    give: Option<Give>,
     /// What the client knows.
     told: Vec<Told>,
 }
 
 impl Variables {
-    pub(super) fn new(shared: &Arc<Shared>, context: &SessionContext) -> Arc<Self> {
+    pub(super) fn new(shared: &Arc<Shared>) -> Arc<Self> {
         let settings = Settings::default();
         Arc::new(Self {
             shared: Arc::clone(shared),
@@ -50,9 +52,24 @@ impl Variables {
                 settings,
                 of_engine: BTreeMap::new(),
                 options: Arc::clone(shared.engine.state().config_options()),
-                give: giver(context),
+                give: None,
             }),
         })
+    }
+
+    /// Gives what is set to `context`, now and whenever it changes.
+    pub(super) fn attach(&self, context: &SessionContext) {
+        let mut inner = lock(&self.inner);
+        let give = giver(context);
+        if !inner.of_engine.is_empty() {
+            give(&inner.options);
+        }
+        inner.give = Some(give);
+    }
+
+    /// The engine's options with what is set.
+    pub(super) fn options(&self) -> Arc<ConfigOptions> {
+        Arc::clone(&lock(&self.inner).options)
     }
 
     /// Sets `name`, which is in lower case, and gives its value.
@@ -126,11 +143,11 @@ impl Variables {
         Ok((entry.key, entry.value.unwrap_or_default()))
     }
 
-    /// Forgets all, and goes on with another context.
-    pub(super) fn discard(&self, context: &SessionContext) {
+    /// Forgets all, and the context as well.
+    pub(super) fn discard(&self) {
         let mut inner = lock(&self.inner);
         inner.settings.reset_all();
-        inner.give = giver(context);
+        inner.give = None;
         self.apply(&mut inner);
     }
 
@@ -185,14 +202,16 @@ impl Variables {
                 tracing::warn!(name, %error, "a setting is not taken");
             }
         }
-        (inner.give)(&options);
+        if let Some(give) = &inner.give {
+            give(&options);
+        }
         inner.options = Arc::new(options);
         inner.of_engine = wanted;
     }
 }
 
 /// The functions of the context have the settings, so these must not keep the context.
-fn giver(context: &SessionContext) -> Box<dyn Fn(&ConfigOptions) + Send + Sync> {
+fn giver(context: &SessionContext) -> Give {
     let state = context.state_weak_ref();
     Box::new(move |options| {
         if let Some(state) = state.upgrade() {

@@ -134,6 +134,33 @@ fn a_time_zone_is_the_engines_as_well_until_it_is_reset() {
     });
 }
 
+/// The engine's session is made by the first query.
+#[test]
+fn what_is_set_before_and_after_the_first_query_holds_for_the_next() {
+    let server = Served::start();
+    block_on(async {
+        let client = server.connect().await;
+        let engines = async || {
+            let setting = "where name = 'datafusion.execution.batch_size'";
+            let sql = format!("select value from information_schema.df_settings {setting}");
+            rows(&client, &sql).await.concat()
+        };
+        for size in ["77", "78"] {
+            let set = format!("set datafusion.execution.batch_size = {size}");
+            client.simple_query(&set).await.unwrap();
+            assert_eq!(engines().await, texts(&[size]));
+        }
+        client.simple_query("discard all").await.unwrap();
+        assert_eq!(engines().await, texts(&["8192"]));
+        client.simple_query("discard all").await.unwrap();
+        client
+            .simple_query("set datafusion.execution.batch_size = 79")
+            .await
+            .unwrap();
+        assert_eq!(engines().await, texts(&["79"]));
+    });
+}
+
 #[test]
 fn a_failed_transaction_takes_no_statement_before_its_end() {
     let server = Served::start();

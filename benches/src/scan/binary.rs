@@ -3,7 +3,8 @@
 //! ripgrep prints matches of a binary file until its buffer has a NUL, and the buffer keeps the size
 //! to which a long line of another file has let it grow. So what it prints of such a file depends on
 //! the files before it, and with two threads on chance. Files that either program calls binary are
-//! taken out of both outputs before these are compared once more.
+//! taken out of both outputs before these are compared once more. Those without a match are in the
+//! sum of bytes alone, which is taken out as well.
 
 use std::collections::BTreeSet;
 
@@ -11,27 +12,52 @@ const WARNINGS: [&[u8]; 2] = [
     b": WARNING: stopped searching binary file",
     b": binary file matches",
 ];
+/// Stands between the lines of a binary file as well, and names none.
+const BETWEEN_GROUPS: &[u8] = b"--\n";
 const JSON_END: &[u8] = b"{\"type\":\"end\"";
 const JSON_SUMMARY: &[u8] = b"\"type\":\"summary\"";
+/// Cannot be in a JSON string, whose quotes have a backslash.
+const JSON_SEARCHED: &[u8] = b"\"bytes_searched\":";
 const JSON_PATH: &[u8] = b"\"path\":{";
 const JSON_NOT_BINARY: &[u8] = b"\"binary_offset\":null";
 
-/// Both without the files that either calls binary; `None` if neither does.
-pub(super) fn left_out(outputs: [&[u8]; 2]) -> Option<[Vec<u8>; 2]> {
+/// Both without the files that either calls binary, and without what their sums say of these.
+pub(super) fn left_out(outputs: [&[u8]; 2]) -> [Vec<u8>; 2] {
     let binary: BTreeSet<&[u8]> = outputs.iter().flat_map(|output| names(output)).collect();
-    if binary.is_empty() {
-        return None;
-    }
     let is_left = |line: &&[u8]| match path(line) {
         Some(path) => !binary.contains(path),
         // Sums over all files.
-        None if find(line, JSON_SUMMARY).is_some() => false,
+        None if find(line, JSON_SUMMARY).is_some() => binary.is_empty(),
+        None if *line == BETWEEN_GROUPS => binary.is_empty(),
         None => !binary.iter().any(|path| {
             let rest = line.strip_prefix(*path);
             rest.is_some_and(|rest| matches!(rest.first(), Some(b':' | b'-')))
         }),
     };
-    Some(outputs.map(|output| lines(output).filter(is_left).flatten().copied().collect()))
+    outputs.map(|output| {
+        let left = lines(output).filter(is_left).map(|line| {
+            if find(line, JSON_SUMMARY).is_some() {
+                without_searched(line)
+            } else {
+                line.to_vec()
+            }
+        });
+        left.flatten().collect()
+    })
+}
+
+/// JSON with its numbers of searched bytes as nothing.
+pub(super) fn without_searched(output: &[u8]) -> Vec<u8> {
+    let mut rest = output;
+    let mut left = Vec::with_capacity(output.len());
+    while let Some(at) = find(rest, JSON_SEARCHED) {
+        let (before, number) = rest.split_at(at + JSON_SEARCHED.len());
+        let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        left.extend_from_slice(before);
+        rest = &number[digits..];
+    }
+    left.extend_from_slice(rest);
+    left
 }
 
 fn names(output: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -76,9 +102,12 @@ mod tests {
     #[test]
     fn files_that_one_calls_binary_are_left_out_of_both() {
         let one = b"a:x\nb:x\nb: WARNING: stopped searching binary file after match (found)\nbc:x\n";
-        let left = left_out([one, b"a:x\nbc:x\n"]).unwrap();
+        let left = left_out([one, b"a:x\nbc:x\n"]);
         assert_eq!(left, [b"a:x\nbc:x\n"; 2]);
-        assert_eq!(left_out([b"a:x\n", b"b:x\n"]), None);
+        let groups = b"a:x\nb:x\n--\nb:y\n--\nb: binary file matches (found)\n--\n";
+        assert_eq!(left_out([groups, b"a:x\n--\n"]), [b"a:x\n"; 2]);
+        let none = left_out([b"a:x\n", b"b:x\n"]);
+        assert_eq!(none, [b"a:x\n", b"b:x\n"]);
     }
 
     #[test]
@@ -90,8 +119,27 @@ mod tests {
             )
         };
         let one = file("a", "7") + &file("b", "null") + "{\"data\":{},\"type\":\"summary\"}\n";
-        let left = left_out([one.as_bytes(), b""]).unwrap();
+        let left = left_out([one.as_bytes(), b""]);
         assert_eq!(left, [file("b", "null").into_bytes(), Vec::new()]);
+    }
+
+    #[test]
+    fn the_sum_of_bytes_is_left_out_and_no_other() {
+        let end = r#"{"type":"end","data":{"stats":{"bytes_searched":7,"matches":1}}}"#;
+        let sum = |bytes, matches| {
+            format!(
+                "{end}\n{{\"data\":{{\"stats\":{{\"bytes_searched\":{bytes},\"matches\":{matches}}}}},\"type\":\"summary\"}}\n"
+            )
+        };
+        let [one, two] = left_out([sum(10, 1).as_bytes(), sum(23, 1).as_bytes()]);
+        assert_eq!(one, two);
+        assert!(find(&one, b"\"bytes_searched\":7,").is_some());
+        let [one, two] = left_out([sum(10, 1).as_bytes(), sum(10, 2).as_bytes()]);
+        assert_ne!(one, two);
+        assert_eq!(
+            without_searched(b"a \"bytes_searched\":12}"),
+            b"a \"bytes_searched\":}"
+        );
     }
 
     #[test]

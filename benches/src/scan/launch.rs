@@ -101,11 +101,11 @@ pub(super) struct Ran {
 
 impl Ran {
     /// Fails for what no search ends with: 0 is found, 1 not found, 2 with objects that could not be
-    /// read.
+    /// read. Code 2 without output is a call that the program does not know.
     pub(super) fn checked(self, name: &str) -> Result<Self> {
         let Self { code, signal, .. } = self;
         ensure!(
-            matches!(code, Some(0..=2)),
+            matches!(code, Some(0 | 1)) || code == Some(2) && self.sum.lines > 0,
             "{name} ended with code {code:?}, signal {signal:?}: {}",
             self.messages
         );
@@ -257,6 +257,7 @@ mod tests {
         assert_eq!((ran.code, ran.signal), (Some(2), None));
         assert!(ran.hashes.is_some() && ran.wall_ns > 0 && ran.peak_kib > 0);
         assert!(ran.checked("sh").is_ok());
+        assert!(shell("exit 2", How::Sum).checked("sh").is_err());
         let killed = shell("kill -9 $$", How::Sum);
         assert_eq!((killed.code, killed.signal), (None, Some(9)));
         assert!(killed.checked("sh").unwrap_err().to_string().contains("Some(9)"));

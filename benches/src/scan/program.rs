@@ -63,7 +63,7 @@ impl Programs {
             let program = Program::new(name.into(), first).ok()?;
             Some((name, program))
         };
-        let ugrep: &[&str] = &["-J2", "--no-config"];
+        let ugrep: &[&str] = &["-J2"];
         let others = [installed("grep", &[]), installed("ugrep", ugrep)];
         Ok(Self {
             ours,

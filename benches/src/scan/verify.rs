@@ -85,10 +85,7 @@ fn difference(first: &Invocation, second: &Invocation, same: Same, bytes: u64) -
     }
     let [first, second] = [first, second].map(|invocation| invocation.command().output());
     let outputs = [first?.stdout, second?.stdout];
-    let [first, second] = match binary::left_out([&outputs[0], &outputs[1]]) {
-        Some(left) => left,
-        None => outputs,
-    };
+    let [first, second] = binary::left_out([&outputs[0], &outputs[1]]);
     let sorted = |output: &[u8]| {
         let mut lines: Vec<Vec<u8>> = output
             .split_inclusive(|byte| *byte == b'\n')

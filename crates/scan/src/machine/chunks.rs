@@ -57,6 +57,17 @@ impl<T: Types> Worker<'_, '_, T> {
 
     /// Searches chunks of a file for one turn.
     pub(crate) fn chunks(&mut self, chunked: Arc<Chunked<T::Files, OutputOf<T>>>) {
+        // What was found in small files does not wait until the large one is searched.
+        if !self.parts.out.is_empty() {
+            let mut out = std::mem::take(&mut self.parts.out);
+            self.put_whole(&mut out);
+            self.parts.out = out;
+            let machine = self.machine;
+            let flushed = self
+                .cx
+                .access("put out a block", || machine.window.flush(&machine.sink));
+            machine.check(flushed);
+        }
         loop {
             let is_cancelled = self.is_cancelled();
             let is_any_idle = self.cx.has_idle_workers();

@@ -81,6 +81,11 @@ impl Window {
         }
     }
 
+    /// Hands what is out, and does not fill a block yet, to the sink.
+    pub(crate) fn flush<K: Sink>(&self, sink: &K) -> io::Result<()> {
+        self.lock().flush(sink)
+    }
+
     /// Puts out bytes of whole objects, in any order.
     pub(crate) fn put_whole<K: Sink>(&self, sink: &K, bytes: &mut Vec<u8>) -> io::Result<()> {
         let mut state = self.lock();

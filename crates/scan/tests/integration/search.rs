@@ -207,11 +207,19 @@ fn a_folder_that_a_caller_names_as_a_file_is_an_error_of_its_own() {
     assert_eq!((summary.objects, summary.errors), (1, 1));
 }
 
-/// Hears how far the scan is whenever a small file is reported.
+/// Hears how far the scan is whenever a small file is reported, and whenever lines come out, which
+/// only small files have.
 struct Watching {
     memory: Memory<Numbered>,
     progress: std::sync::Arc<scan::Progress>,
     bytes: std::sync::atomic::AtomicU64,
+}
+
+impl Watching {
+    fn look(&self) {
+        let bytes = self.progress.bytes();
+        self.bytes.fetch_max(bytes, std::sync::atomic::Ordering::Relaxed);
+    }
 }
 
 impl scan::Sink for Watching {
@@ -221,14 +229,14 @@ impl scan::Sink for Watching {
         &self.memory.output
     }
 
-    fn write(&self, _: &[u8]) -> std::io::Result<()> {
-        Ok(())
+    fn write(&self, block: &[u8]) -> std::io::Result<()> {
+        self.look();
+        self.memory.write(block)
     }
 
     fn report(&self, object: &scan::object::Object, _: &scan::report::Report) {
         if object.path.file_name().is_some_and(|name| name != "large") {
-            let bytes = self.progress.bytes();
-            self.bytes.fetch_max(bytes, std::sync::atomic::Ordering::Relaxed);
+            self.look();
         }
     }
 }
@@ -260,4 +268,6 @@ fn small_files_do_not_wait_for_a_large_one() {
         bytes < large / 2,
         "{bytes} bytes were read before the last small file"
     );
+    let lines = sink.memory.take().bytes;
+    assert_eq!(crate::support::lines(&lines), 1_000);
 }

@@ -35,8 +35,8 @@ impl Progress {
         add(&self.discovered, objects);
     }
 
-    pub(crate) fn has_reported(&self) {
-        add(&self.reported, 1);
+    pub(crate) fn has_reported(&self, objects: u64) {
+        add(&self.reported, objects);
     }
 
     pub(crate) fn has_read(&self, bytes: u64) {
@@ -50,6 +50,8 @@ fn read(counter: &AtomicU64) -> u64 {
 }
 
 fn add(counter: &AtomicU64, more: u64) {
-    // Ordering: Relaxed. As above.
-    counter.fetch_add(more, Ordering::Relaxed);
+    if more > 0 {
+        // Ordering: Relaxed. As above.
+        counter.fetch_add(more, Ordering::Relaxed);
+    }
 }

@@ -267,7 +267,7 @@ impl<T: Types> Worker<'_, '_, T> {
         self.parts.object.id = machine.ids(1);
         let report = Report::error(Trouble::Read { offset: 0, error });
         self.parts.summary.count(&report);
-        machine.progress.has_reported();
+        self.parts.untold.1 += 1;
         let object = &self.parts.object;
         self.cx.access("report", || machine.sink.report(object, &report));
     }
@@ -336,6 +336,7 @@ impl<T: Types> Worker<'_, '_, T> {
 
     /// Spawns objects, so that the first runs next; those without a permit are searched here.
     fn hand_on(&mut self, batch: &Arc<Batch<T::Files>>, decided: &[Decided]) {
+        self.tell();
         let machine = self.machine;
         let wanted = decided.iter().filter(|object| !object.is_dir).count();
         // A name alone is put out sooner than it is handed on.

@@ -189,6 +189,7 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
             Task::Chunks(chunked) => worker.chunks(chunked),
             Task::Source(source) => worker.source(source),
         }
+        worker.tell();
         let Worker { cx, parts, .. } = worker;
         cx.scratch().put(parts);
     }
@@ -251,16 +252,24 @@ impl<T: Types> Worker<'_, '_, T> {
         self.machine.cancel.is_cancelled()
     }
 
-    /// So many objects were discovered.
+    /// Tells the progress what the task has counted: before objects are handed on, and at its end.
+    /// Workers that count each name in one place wait for each other.
+    pub(crate) fn tell(&mut self) {
+        let (discovered, reported) = std::mem::take(&mut self.parts.untold);
+        self.machine.progress.has_discovered(discovered);
+        self.machine.progress.has_reported(reported);
+    }
+
+    /// Objects were discovered.
     pub(crate) fn discovered(&mut self, objects: usize) {
         self.parts.summary.objects += objects as u64;
-        self.machine.progress.has_discovered(objects as u64);
+        self.parts.untold.0 += objects as u64;
     }
 
     /// An object's one report. Its permit is given back.
     pub(crate) fn report(&mut self, found: Discovered<T::Files>, object: &Object, report: &Report) {
         self.parts.summary.count(report);
-        self.machine.progress.has_reported();
+        self.parts.untold.1 += 1;
         let machine = self.machine;
         self.cx.access("report", || machine.sink.report(object, report));
         drop(found);

@@ -24,6 +24,8 @@ pub(crate) struct Parts<E: Engine> {
     pub(crate) object: Object,
     pub(crate) decided: Vec<Decided>,
     pub(crate) summary: Summary,
+    /// Objects that the running task has discovered and reported, and the progress does not know.
+    pub(crate) untold: (u64, u64),
 }
 
 /// A name that is not left out.
@@ -48,6 +50,7 @@ impl<E: Engine> LocalScratch<E> {
             },
             decided: Vec::new(),
             summary: Summary::default(),
+            untold: (0, 0),
         })))
     }
 

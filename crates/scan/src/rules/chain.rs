@@ -117,17 +117,19 @@ impl Chain {
         let mut next = self.node.as_ref();
         while let Some(node) = next {
             next = node.parent.as_ref();
-            let path = if !node.is_above {
-                path
-            } else if rules.config.parents {
-                absolute.get_or_insert_with(|| self.base.absolute(path))
-            } else {
+            if node.is_above && !rules.config.parents {
                 break;
-            };
-            let look = |verdict: &mut Verdict, matcher: &Gitignore| {
-                if *verdict == Verdict::None && !matcher.is_empty() {
-                    *verdict = Verdict::of(&matcher.matched(path, is_dir));
+            }
+            let mut look = |verdict: &mut Verdict, matcher: &Gitignore| {
+                if *verdict != Verdict::None || matcher.is_empty() {
+                    return;
                 }
+                let path = if node.is_above {
+                    absolute.get_or_insert_with(|| self.base.absolute(path))
+                } else {
+                    path
+                };
+                *verdict = Verdict::of(&matcher.matched(path, is_dir));
             };
             look(&mut found.custom, &node.custom);
             look(&mut found.dot_ignore, &node.dot_ignore);

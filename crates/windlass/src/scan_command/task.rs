@@ -122,7 +122,7 @@ impl ScanArguments {
             before: self.before_context.unwrap_or(context),
             after: self.after_context.unwrap_or(context),
             stats: self.stats,
-            timed: true,
+            timed: self.stats || self.wants_json(),
             ..PrintConfig::default()
         }
     }

@@ -56,6 +56,7 @@ const COMBINATIONS: &[(&[&str], bool)] = &[
     (&["-C", "1", "needle"], true),
     (&["-C", "3", "-n", "-m", "2", "needle"], true),
     (&["-n", "-v", "-C", "1", "[a-m]"], true),
+    (&["-n", "-v", "-m", "4", "[a-m]"], true),
     (&["--column", "needle"], true),
     (&["-b", "needle"], true),
     (&["-b", "-o", "needle"], true),

@@ -62,11 +62,7 @@ impl<T: Types> Worker<'_, '_, T> {
             let mut out = std::mem::take(&mut self.parts.out);
             self.put_whole(&mut out);
             self.parts.out = out;
-            let machine = self.machine;
-            let flushed = self
-                .cx
-                .access("put out a block", || machine.window.flush(&machine.sink));
-            machine.check(flushed);
+            self.put_block();
         }
         loop {
             let is_cancelled = self.is_cancelled();

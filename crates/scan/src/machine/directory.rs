@@ -20,7 +20,6 @@ use super::task::Task;
 use crate::files::{FileSystem, Kind, Names};
 use crate::report::{Report, Skipped, Trouble};
 use crate::rules::{Chain, Place};
-use crate::sink::Sink;
 
 /// Names that a turn takes.
 pub(crate) const TURN: usize = 64;
@@ -262,14 +261,12 @@ impl<T: Types> Worker<'_, '_, T> {
     fn unreadable(&mut self, dir: &Dir<T::Files>, error: io::Error) {
         let machine = self.machine;
         self.discovered(1);
-        self.parts.object.path.clone_from(&dir.path);
-        self.parts.object.named = false;
-        self.parts.object.id = machine.ids(1);
-        let report = Report::error(Trouble::Read { offset: 0, error });
-        self.parts.summary.count(&report);
-        self.parts.untold.1 += 1;
-        let object = &self.parts.object;
-        self.cx.access("report", || machine.sink.report(object, &report));
+        let mut object = std::mem::take(&mut self.parts.object);
+        object.path.clone_from(&dir.path);
+        object.named = false;
+        object.id = machine.ids(1);
+        self.report_of(&object, &Report::error(Trouble::Read { offset: 0, error }));
+        self.parts.object = object;
     }
 
     /// Which names are not left out. What is neither file nor directory is reported here.

@@ -78,6 +78,15 @@ impl<T: Types> Worker<'_, '_, T> {
         ended
     }
 
+    /// What is out, and does not fill a block yet, does not wait for more.
+    pub(crate) fn put_block(&mut self) {
+        let machine = self.machine;
+        let put = self
+            .cx
+            .access("put out a block", || machine.window.flush(&machine.sink));
+        machine.check(put);
+    }
+
     pub(crate) fn put_whole(&mut self, out: &mut Vec<u8>) {
         if out.is_empty() {
             return;

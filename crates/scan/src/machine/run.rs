@@ -11,7 +11,7 @@ use executor_core::ports::Access;
 use super::batch::Discovered;
 use super::counters::Counters;
 use super::directory::TURN;
-use super::scratch::{LocalScratch, Parts};
+use super::scratch::{LocalScratch, Parts, Untold};
 use super::task::Task;
 use super::window::Window;
 use crate::cancel::CancelToken;
@@ -255,7 +255,7 @@ impl<T: Types> Worker<'_, '_, T> {
     /// Tells the progress what the task has counted: before objects are handed on, and at its end.
     /// Workers that count each name in one place wait for each other.
     pub(crate) fn tell(&mut self) {
-        let (discovered, reported) = std::mem::take(&mut self.parts.untold);
+        let Untold { discovered, reported } = std::mem::take(&mut self.parts.untold);
         self.machine.progress.has_discovered(discovered);
         self.machine.progress.has_reported(reported);
     }
@@ -263,16 +263,21 @@ impl<T: Types> Worker<'_, '_, T> {
     /// Objects were discovered.
     pub(crate) fn discovered(&mut self, objects: usize) {
         self.parts.summary.objects += objects as u64;
-        self.parts.untold.0 += objects as u64;
+        self.parts.untold.discovered += objects as u64;
     }
 
     /// An object's one report. Its permit is given back.
     pub(crate) fn report(&mut self, found: Discovered<T::Files>, object: &Object, report: &Report) {
+        self.report_of(object, report);
+        drop(found);
+    }
+
+    /// The one report of an object without a permit.
+    pub(crate) fn report_of(&mut self, object: &Object, report: &Report) {
         self.parts.summary.count(report);
-        self.parts.untold.1 += 1;
+        self.parts.untold.reported += 1;
         let machine = self.machine;
         self.cx.access("report", || machine.sink.report(object, report));
-        drop(found);
     }
 
     /// The report of an object that puts out nothing.

@@ -24,8 +24,14 @@ pub(crate) struct Parts<E: Engine> {
     pub(crate) object: Object,
     pub(crate) decided: Vec<Decided>,
     pub(crate) summary: Summary,
-    /// Objects that the running task has discovered and reported, and the progress does not know.
-    pub(crate) untold: (u64, u64),
+    pub(crate) untold: Untold,
+}
+
+/// Objects that the running task has counted, and the progress does not know.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Untold {
+    pub(crate) discovered: u64,
+    pub(crate) reported: u64,
 }
 
 /// A name that is not left out.
@@ -50,7 +56,7 @@ impl<E: Engine> LocalScratch<E> {
             },
             decided: Vec::new(),
             summary: Summary::default(),
-            untold: (0, 0),
+            untold: Untold::default(),
         })))
     }
 

@@ -7,12 +7,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use scan::files::Kind;
-use scan::machine::{FileTask, Machine, SourceCursor, Task};
+use scan::machine::{Machine, Task};
 use scan::{CancelToken, ParallelScanConfig, Progress, RuleConfig};
 use sim::{Failure, Simulation};
 
 use crate::support::data::{Random, text};
 use crate::support::sim_files::{SimFiles, Strike};
+use crate::support::simulated_tree;
 use crate::support::{Memory, Numbered, Word, expected};
 
 /// A tree, the texts in it, and how it is scanned.
@@ -114,35 +115,24 @@ fn scan(simulation: Simulation) -> Result<(), Failure> {
             .watched(cancel.clone(), Arc::clone(&progress))
             .in_turns_of(turn),
     );
-    let root = FileTask {
-        file_id: 0,
-        path: PathBuf::from("/root"),
-    };
-    let source = Arc::new(SourceCursor::new(Box::new(std::iter::once(root))));
     let most_at_once = Rc::new(Cell::new(0));
-    let runner = {
-        let (machine, cancel) = (Rc::clone(&machine), cancel.clone());
-        let (progress, most_at_once) = (Arc::clone(&progress), Rc::clone(&most_at_once));
-        let turns = Cell::new(0);
-        move |task, cx: &mut sim::SimCtx<'_, _, _>| {
+    let before = {
+        let (cancel, turns) = (cancel.clone(), Cell::new(0));
+        move || {
             turns.set(turns.get() + 1);
             if cancel_after.is_some_and(|turn| turns.get() > turn) {
                 cancel.cancel();
             }
-            machine.run(task, cx);
+        }
+    };
+    let after = {
+        let (progress, most_at_once) = (Arc::clone(&progress), Rc::clone(&most_at_once));
+        move || {
             let at_once = progress.discovered() - progress.reported();
             most_at_once.set(at_once.max(most_at_once.get()));
         }
     };
-    let scratch = {
-        let machine = Rc::clone(&machine);
-        move |_worker| machine.scratch()
-    };
-    let mut report = simulation
-        .workers(workers)
-        .run([Task::Source(source)], scratch, runner)?;
-    let scratches = std::mem::take(&mut report.scratches);
-    let summary = machine.end(scratches);
+    let (report, summary) = simulated_tree::run(simulation, workers, &machine, "/root", before, after)?;
     let found = judge(
         &machine,
         &files,

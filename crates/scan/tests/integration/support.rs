@@ -14,6 +14,7 @@ use scan::report::{Outcome, Report};
 
 pub(crate) mod data;
 pub(crate) mod sim_files;
+pub(crate) mod simulated_tree;
 
 /// Finds lines with a word. A line with a NUL ends the search of a file that was not named.
 #[derive(Clone, Debug)]

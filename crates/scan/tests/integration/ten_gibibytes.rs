@@ -1,17 +1,16 @@
 //! One file of ten gibibytes beside small ones, in the simulator: offsets and line numbers are beyond
 //! 32 bits, and the small files wait for a chunk at most.
 
-use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
 use scan::engine::{Engine, Finding, Found, Piece, Unit};
-use scan::machine::{FileTask, Machine, SourceCursor, Task};
-use scan::{CancelToken, ParallelScanConfig, Progress, RuleConfig};
+use scan::machine::Machine;
+use scan::{ParallelScanConfig, RuleConfig};
 use sim::{Failure, Simulation};
 
 use crate::support::sim_files::{LINE, Long, SimFiles};
+use crate::support::simulated_tree;
 use crate::support::{Memory, Numbered, by_path};
 
 const WORD: &str = "needle";
@@ -70,31 +69,15 @@ fn scan(simulation: Simulation, lines: u64) -> Result<(), Failure> {
     let mut config = ParallelScanConfig::with_workers(workers);
     config.rules = RuleConfig::default().without_ignore_files();
     config.sort = seed % 4 == 3;
-    let progress = Arc::new(Progress::default());
     let machine = Machine::tree(
         files,
         Fast(memmem::Finder::new(WORD)),
         &config,
         Memory::new(Numbered::default()),
     );
-    let machine = Rc::new(machine.watched(CancelToken::default(), progress));
-    let root = FileTask {
-        file_id: 0,
-        path: PathBuf::from("/tree"),
-    };
-    let source = Arc::new(SourceCursor::new(Box::new(std::iter::once(root))));
-    let runner = {
-        let machine = Rc::clone(&machine);
-        move |task, cx: &mut sim::SimCtx<'_, _, _>| machine.run(task, cx)
-    };
-    let scratch = {
-        let machine = Rc::clone(&machine);
-        move |_worker| machine.scratch()
-    };
-    let mut report = simulation
-        .workers(workers)
-        .run([Task::Source(source)], scratch, runner)?;
-    let summary = machine.end(std::mem::take(&mut report.scratches));
+    let machine = Rc::new(machine);
+    let nothing = || {};
+    let (report, summary) = simulated_tree::run(simulation, workers, &machine, "/tree", nothing, nothing)?;
     let taken = machine.sink().take();
     let found = by_path(&taken.bytes);
     let expected: String = long

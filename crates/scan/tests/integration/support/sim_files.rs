@@ -55,7 +55,7 @@ enum Node {
     Fifo,
 }
 
-/// Lines of [`LINE`] bytes, some of which begin with a word.
+/// Lines of [`LINE`] bytes. Those that `with_word` numbers begin with the word.
 #[derive(Clone, Debug)]
 pub(crate) struct Long {
     pub(crate) lines: u64,

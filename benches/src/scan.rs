@@ -1,5 +1,5 @@
 //! `windlass scan` beside ripgrep, as whole commands: speed, memory, fairness, cancelling, and the
-//! same output byte for byte.
+//! same output byte for byte; and as the simulator predicts it for many workers.
 //!
 //! ```text
 //!   Corpus ──► Place ──► Invocation ──► verify: the same lines ──► rounds in turn ──► Report
@@ -23,6 +23,7 @@ mod same;
 mod speed;
 mod table;
 mod verify;
+mod workers;
 
 use std::path::{Path, PathBuf};
 
@@ -137,6 +138,7 @@ fn parts() -> Vec<Part> {
     parts.extend(fairness::parts());
     parts.extend(cancel::parts());
     parts.extend(memory::parts());
+    parts.extend(workers::parts());
     parts.extend(same::parts());
     parts
 }

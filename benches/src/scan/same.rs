@@ -1,5 +1,6 @@
 //! Byte for byte what ripgrep prints, by flags, as text and as JSON, with `--sort path`.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output};
 
@@ -100,6 +101,7 @@ fn make(setup: &Setup, corpus: Corpus) -> Result<Option<Made>> {
     };
     let user = (corpus == Corpus::Edges && geteuid().is_root() && can_run(setup, &place)).then_some(NOBODY);
     let (mut count, mut apart, mut binary) = (0, Vec::new(), Vec::new());
+    let with_nul = binary::with_nul(&place)?;
     for (flags, has_json) in COMBINATIONS {
         let formats: &[&[&str]] = if *has_json { &[&[], &["--json"]] } else { &[&[]] };
         for format in formats {
@@ -123,7 +125,7 @@ fn make(setup: &Setup, corpus: Corpus) -> Result<Option<Made>> {
             } else {
                 [ours, peers]
             };
-            match difference(&ours, &peers) {
+            match difference(&ours, &peers, &with_nul) {
                 Difference::Nothing => {}
                 Difference::Binary => binary.push(format!("`{}`", all.join(" "))),
                 Difference::Told(what) => apart.push(format!("- `{}`: {what}", all.join(" "))),
@@ -179,8 +181,7 @@ fn note(apart: &[String], binary: &[String]) -> String {
 #[derive(Debug, PartialEq, Eq)]
 enum Difference {
     Nothing,
-    /// Only of files that one of them calls binary: what ripgrep prints of these depends on the
-    /// files before them.
+    /// Only of files that have a NUL: what ripgrep prints of these depends on the files before them.
     Binary,
     Told(String),
 }
@@ -193,11 +194,11 @@ fn without_searched(output: Output) -> Output {
 }
 
 /// What ours has and the peer's has not, or the other way round.
-fn difference(ours: &Output, peers: &Output) -> Difference {
+fn difference(ours: &Output, peers: &Output, with_nul: &BTreeSet<Vec<u8>>) -> Difference {
     let mut outputs = [ours, peers].map(|output| masked(&output.stdout));
     let is_same = outputs[0] == outputs[1];
     if !is_same {
-        outputs = binary::left_out([&outputs[0], &outputs[1]]);
+        outputs = binary::left_out([&outputs[0], &outputs[1]], with_nul);
     }
     let [left, right] = outputs;
     let mut what = Vec::new();
@@ -284,11 +285,11 @@ mod tests {
         };
         let (one, two) = (json(1), json(20));
         assert_eq!(
-            difference(&output(&one, 0), &output(&two, 0)),
+            difference(&output(&one, 0), &output(&two, 0), &BTreeSet::new()),
             Difference::Nothing
         );
         let other = two.replace("bytes\":1", "bytes\":2");
-        let told = difference(&output(&one, 0), &output(&other, 0));
+        let told = difference(&output(&one, 0), &output(&other, 0), &BTreeSet::new());
         assert!(matches!(told, Difference::Told(_)), "{told:?}");
         assert_eq!(
             masked(b"\"elapsed\":{1}\n"),
@@ -299,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_told_by_line_and_code() {
-        let told = |ours, peers| match difference(&ours, &peers) {
+        let told = |ours, peers| match difference(&ours, &peers, &BTreeSet::new()) {
             Difference::Told(what) => what,
             other => panic!("{other:?}"),
         };
@@ -312,6 +313,7 @@ mod tests {
             "line 1: `` instead of `c`; `a message`"
         );
         let binary = output("a: binary file matches (found)\nb:x\n", 0);
-        assert_eq!(difference(&binary, &output("b:x\n", 0)), Difference::Binary);
+        let difference = difference(&binary, &output("b:x\n", 0), &BTreeSet::new());
+        assert_eq!(difference, Difference::Binary);
     }
 }

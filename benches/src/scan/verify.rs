@@ -1,6 +1,6 @@
 //! Before a table counts: all of its programs print the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail, ensure};
 
@@ -85,7 +85,7 @@ fn difference(first: &Invocation, second: &Invocation, same: Same, bytes: u64) -
     }
     let [first, second] = [first, second].map(|invocation| invocation.command().output());
     let outputs = [first?.stdout, second?.stdout];
-    let [first, second] = binary::left_out([&outputs[0], &outputs[1]]);
+    let [first, second] = binary::left_out([&outputs[0], &outputs[1]], &BTreeSet::new());
     let sorted = |output: &[u8]| {
         let mut lines: Vec<Vec<u8>> = output
             .split_inclusive(|byte| *byte == b'\n')

@@ -75,12 +75,13 @@ pub trait FileSystem: Send + Sync + 'static {
     /// The system's; [`io::ErrorKind::Interrupted`] if it may be tried again.
     fn read_at(&self, file: &Self::File, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
-    /// What an open file is.
+    /// What an open file is. Its directory says that it is `listed`, which may spare a look: then
+    /// the identity is 0.
     ///
     /// # Errors
     ///
     /// The system's.
-    fn file_status(&self, file: &Self::File) -> io::Result<Status>;
+    fn file_status(&self, file: &Self::File, listed: Kind) -> io::Result<Status>;
 
     /// What an open directory is.
     ///

@@ -19,6 +19,7 @@ mod emit;
 mod file;
 mod kept;
 mod lines;
+mod long_line;
 mod order;
 mod run;
 mod scratch;

@@ -135,6 +135,20 @@ impl Rules {
         }
     }
 
+    /// Whether a rule may leave out a path below `chain` for more than its name.
+    pub(crate) fn look_at_paths(&self, chain: &Chain) -> bool {
+        chain.has_rules()
+            || !(self.config.overrides.is_empty()
+                && self.config.types.is_empty()
+                && self.explicit.is_empty()
+                && self.global.is_empty())
+    }
+
+    /// Whether `name` is left out, if no rule looks at paths.
+    pub(crate) fn leave_out_name(&self, name: &OsStr) -> bool {
+        self.skip_hidden && is_hidden(name)
+    }
+
     /// Whether `path`, which is named `name`, is left out.
     pub(crate) fn leave_out(&self, chain: &Chain, path: &Path, name: &OsStr, is_dir: bool) -> bool {
         let path = if path.as_os_str().as_encoded_bytes().starts_with(b"./") {
@@ -145,7 +159,7 @@ impl Rules {
         match self.matched(chain, path, is_dir) {
             Verdict::Out => true,
             Verdict::In => false,
-            Verdict::None => self.skip_hidden && is_hidden(name),
+            Verdict::None => self.leave_out_name(name),
         }
     }
 

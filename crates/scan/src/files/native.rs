@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    Advice, AtFlags, CWD, FileType, Mode, OFlags, RawDir, fadvise, fstat, openat, statat, tell,
+    Advice, AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, fadvise, fstat, openat, seek, statat,
+    tell,
 };
 
 use super::stream::Stream;
@@ -15,6 +16,9 @@ use super::{At, FileSystem, Kind, Names, Status};
 
 /// Bytes of directory entries per call: a directory of 400 short names comes at once.
 const ENTRIES: usize = 16 << 10;
+
+/// Bytes up to which a file is what its directory says, if its end can be found.
+const SMALL: u64 = 1 << 20;
 
 /// The operating system's files.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,7 +97,19 @@ impl FileSystem for Native {
         }
     }
 
-    fn file_status(&self, file: &NativeFile) -> io::Result<Status> {
+    /// A small file that its directory lists as one is asked where it ends, which costs a third of
+    /// a look. What may have taken its place since has no end (FIFO, terminal), ends at 0 (device)
+    /// or far away (disk; a directory, if it has one), and is looked at.
+    fn file_status(&self, file: &NativeFile, listed: Kind) -> io::Result<Status> {
+        if let (Opened::File(file), Kind::File) = (&file.0, listed)
+            && let Ok(len @ 1..=SMALL) = seek(file, SeekFrom::End(0))
+        {
+            return Ok(Status {
+                kind: Kind::File,
+                len,
+                id: (0, 0),
+            });
+        }
         match &file.0 {
             Opened::File(file) => Ok(status(&fstat(file)?)),
             Opened::Stream(_) => Ok(Status {
@@ -145,6 +161,39 @@ fn kind(of: FileType) -> Kind {
         FileType::Symlink => Kind::Link,
         FileType::Unknown => Kind::Unknown,
         _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_took_a_listed_files_place_is_not_called_a_file() {
+        let folder = tempfile::tempdir().expect("there is a folder for such");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("small"), [b'a'; 200]).expect("it can be written");
+        std::fs::write(path("empty"), "").expect("it can be written");
+        std::fs::write(path("large"), vec![b'a'; SMALL as usize + 1]).expect("it can be written");
+        rustix::fs::mkfifoat(CWD, path("fifo"), Mode::RUSR | Mode::WUSR).expect("it can be made");
+        let files = Native::default();
+        let listed_as_file = |path: &Path| {
+            let file = files.open(At::named(path)).expect("it can be opened");
+            let status = files.file_status(&file, Kind::File).expect("it can be looked at");
+            (status.kind, status.len)
+        };
+        assert_eq!(listed_as_file(&path("small")), (Kind::File, 200));
+        assert_eq!(listed_as_file(&path("empty")), (Kind::File, 0));
+        assert_eq!(listed_as_file(&path("large")), (Kind::File, SMALL + 1));
+        assert_eq!(listed_as_file(&path("fifo")).0, Kind::Other);
+        assert_eq!(listed_as_file(Path::new("/dev/zero")).0, Kind::Other);
+        // This one says how long it is only when it is read.
+        assert_eq!(listed_as_file(Path::new("/proc/cpuinfo")), (Kind::File, 0));
+        let place = files.open(At::named(folder.path())).expect("it can be opened");
+        let is_file = files
+            .file_status(&place, Kind::File)
+            .is_ok_and(|status| status.kind == Kind::File);
+        assert!(!is_file || files.read_at(&place, 0, &mut [0; 10]).is_err());
     }
 }
 

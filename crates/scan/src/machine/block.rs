@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::counters::Counters;
 
-const PAGE: usize = 4 << 10;
+pub(crate) const PAGE: usize = 4 << 10;
 
 /// Room before the page-aligned part.
 const HEAD: usize = 64 << 10;

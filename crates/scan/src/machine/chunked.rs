@@ -58,10 +58,12 @@ struct State<F: FileSystem, O: Output> {
 }
 
 /// What was found in a chunk.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) found: Found,
     pub(crate) cut_lines: u64,
+    /// Where its last line ends.
+    pub(crate) owned_to: u64,
     pub(crate) stopped: Option<Stop>,
 }
 
@@ -176,13 +178,20 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
             state.end = index + 1;
             state.cancelled = false;
         }
-        state.waiting += done.bytes();
-        let place = usize::try_from(index - state.folded).unwrap_or(usize::MAX);
-        while state.results.len() <= place {
-            state.results.push_back(None);
+        let (is_last, owned_to) = (done.is_last(), done.owned_to);
+        state.put(index, done);
+        // Its last line may be longer than the chunks behind it, in which none begins then.
+        while !is_last && state.next < state.end && self.end_of(state.next) < owned_to {
+            let index = state.next;
+            state.put(index, Done::default());
+            state.next += 1;
         }
-        state.results[place] = Some(done);
         state.next_to_fold()
+    }
+
+    /// The last offset at which a line of the chunk may begin.
+    pub(crate) fn end_of(&self, index: u64) -> u64 {
+        self.size.min((index + 1) * self.chunk)
     }
 
     /// A chunk is out. `is_enough`: nothing after it is wanted. Returns what to do next, and
@@ -218,6 +227,15 @@ impl<F: FileSystem, O: Output> State<F, O> {
     fn may_claim(&self, window: u64) -> bool {
         let ahead = self.next - self.folded;
         self.next < self.end && (ahead == 0 || ahead < window && self.waiting < WAITING_MAX)
+    }
+
+    fn put(&mut self, index: u64, done: Done) {
+        self.waiting += done.bytes();
+        let place = usize::try_from(index - self.folded).unwrap_or(usize::MAX);
+        while self.results.len() <= place {
+            self.results.push_back(None);
+        }
+        self.results[place] = Some(done);
     }
 
     fn next_to_fold(&mut self) -> Folded<F, O> {

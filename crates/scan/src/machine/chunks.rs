@@ -102,7 +102,7 @@ impl<T: Types> Worker<'_, '_, T> {
         let begin = index * chunked.chunk;
         let range = Range {
             begin,
-            end: Some(chunked.size.min(begin + chunked.chunk)),
+            end: Some(chunked.end_of(index)),
             size: chunked.size,
             max_line,
             is_first: index == 0,
@@ -146,11 +146,14 @@ impl<T: Types> Worker<'_, '_, T> {
             }
         }
         let cut_lines = lines.cut_lines();
+        let owned_to = lines.owned_to();
+        long.trim();
         parts.long = long;
         parts.block = Some(block);
         Done {
             found,
             cut_lines,
+            owned_to,
             stopped,
         }
     }

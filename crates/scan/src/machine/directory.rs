@@ -27,6 +27,10 @@ pub(crate) const TURN: usize = 64;
 /// Turns after which a directory's first batch is full.
 const FIRST: usize = 8;
 
+/// Turns at once where names alone are put out: while one worker does that, another reads the
+/// directory on.
+const TURNS_OF_NAMES: usize = 8;
+
 /// The rest of a directory.
 pub struct Cursor<F: FileSystem> {
     batch: Arc<Batch<F>>,
@@ -76,16 +80,27 @@ impl<T: Types> Worker<'_, '_, T> {
             return;
         }
         let batch = Arc::clone(&cursor.batch);
-        let from = cursor.next;
-        let to = batch.len().min(from + self.machine.turn);
+        let machine = self.machine;
+        let (turn, from) = (machine.turn, cursor.next);
+        let turns = if machine.config.names_only {
+            TURNS_OF_NAMES
+        } else {
+            1
+        };
+        let to = batch.len().min(from + turns * turn);
         cursor.next = to;
         if to < batch.len() || cursor.more {
             self.cx.spawn_local(Task::Cursor(Box::new(cursor)));
+            if machine.config.names_only {
+                self.cx.publish();
+            }
         }
         let mut decided = std::mem::take(&mut self.parts.decided);
-        self.decide(&batch, from..to, &mut decided);
-        self.hand_on(&batch, &decided);
-        decided.clear();
+        for begin in (from..to).step_by(turn) {
+            self.decide(&batch, begin..to.min(begin + turn), &mut decided);
+            self.hand_on(&batch, &decided);
+            decided.clear();
+        }
         self.parts.decided = decided;
     }
 
@@ -282,8 +297,12 @@ impl<T: Types> Worker<'_, '_, T> {
         };
         let mut gone = 0_u64;
         let max_depth = walk.rules.config.max_depth;
+        // Most trees have no rule, and then a name is enough.
+        let needs_path = dir.open.is_none() || walk.rules.look_at_paths(&dir.chain);
         for index in range.clone() {
-            batch.describe(index, &mut self.parts.object);
+            if needs_path {
+                batch.describe(index, &mut self.parts.object);
+            }
             let found = Discovered {
                 batch: Arc::clone(batch),
                 index: index as u32,
@@ -296,8 +315,14 @@ impl<T: Types> Worker<'_, '_, T> {
             };
             let is_dir = matches!(kind, Ok(Kind::Dir));
             let is_deep = is_dir && max_depth.is_some_and(|max| dir.depth + 1 >= max);
-            let path = &self.parts.object.path;
-            if is_deep || walk.rules.leave_out(&dir.chain, path, names.name(index), is_dir) {
+            let name = names.name(index);
+            let is_left_out = if needs_path {
+                let path = &self.parts.object.path;
+                walk.rules.leave_out(&dir.chain, path, name, is_dir)
+            } else {
+                walk.rules.leave_out_name(name)
+            };
+            if is_deep || is_left_out {
                 gone |= 1 << (index - range.start);
                 continue;
             }
@@ -309,6 +334,7 @@ impl<T: Types> Worker<'_, '_, T> {
                 }
                 other => {
                     self.discovered(1);
+                    batch.describe(index, &mut self.parts.object);
                     let report = match other {
                         Ok(Kind::Link) => Report::skipped(Skipped::Link),
                         Ok(_) => Report::skipped(Skipped::Special),

@@ -7,6 +7,7 @@ use executor_core::ports::Access;
 use super::batch::Discovered;
 use super::emit::Outlet;
 use super::lines::{Lines, Range};
+use super::long_line::LongLine;
 use super::run::{FileOf, OutputOf, Stop, Types, Worker, read};
 use super::text::{Again, converted};
 use super::window::Stream;
@@ -19,9 +20,6 @@ use crate::report::{Outcome, Report, Skipped, Trouble};
 
 /// A file of more chunks than this is shared among workers.
 const CHUNKS_ALONE: u64 = 8;
-
-/// Bytes of room for long lines that a worker keeps from file to file.
-const LONG_KEPT: usize = 1 << 20;
 
 /// Reads by way of a context.
 type ReadWith<'r, C> = dyn FnMut(&mut C, u64, &mut [u8]) -> Result<usize, Stop> + 'r;
@@ -107,7 +105,9 @@ impl<T: Types> Worker<'_, '_, T> {
         let file = cx.access("open a file", || {
             found.at(&parts.object.path, follow, |at| machine.files.open(at))
         })?;
-        let status = cx.access("look at a file", || machine.files.file_status(&file))?;
+        let status = cx.access("look at a file", || {
+            machine.files.file_status(&file, found.kind())
+        })?;
         Ok((file, status))
     }
 
@@ -248,8 +248,7 @@ impl<T: Types> Worker<'_, '_, T> {
         });
         search.cut_lines = lines.cut_lines();
         self.parts.block = Some(block);
-        long.clear();
-        long.shrink_to(LONG_KEPT);
+        long.trim();
         self.parts.long = long;
         stopped
     }
@@ -289,26 +288,24 @@ impl<T: Types> Worker<'_, '_, T> {
         len: u64,
         max: u64,
     ) -> Result<(), Stop> {
-        let mut long = std::mem::take(&mut self.parts.long);
-        let read = self.read_whole(&mut long, file, len, max);
+        let mut whole = std::mem::take(&mut self.parts.long).into_whole();
+        let read = self.read_whole(&mut whole, file, len, max);
         let done = read.and_then(|()| {
             if self.machine.config.encodings {
-                search.encoding = Encoding::of(&long);
+                search.encoding = Encoding::of(&whole);
                 if search.encoding != (Encoding::Bytes { skip: 0 }) {
-                    long = converted(&long, search.encoding);
+                    whole = converted(&whole, search.encoding);
                 }
             }
             let piece = Piece {
-                bytes: &long,
+                bytes: &whole,
                 offset: 0,
                 named: search.object.named,
                 last: true,
             };
             self.search(search, piece, file).map(|_| ())
         });
-        long.clear();
-        long.shrink_to(LONG_KEPT);
-        self.parts.long = long;
+        self.parts.long = LongLine::kept(whole);
         done
     }
 

@@ -15,6 +15,7 @@
 use memchr::{memchr, memrchr};
 
 use super::block::{Block, TAIL};
+use super::long_line::LongLine;
 use crate::encoding::Encoding;
 
 /// Where bytes come from: fills the slice from the offset on, and returns how many there were.
@@ -25,7 +26,7 @@ pub(crate) type Read<'r, E> = dyn FnMut(u64, &mut [u8]) -> Result<usize, E> + 'r
 pub(crate) struct Lines<'b> {
     block: &'b mut Block,
     /// The beginning of a line that is longer than the block's head, while there is one.
-    long: &'b mut Vec<u8>,
+    long: &'b mut LongLine,
     is_long: bool,
     max_line: usize,
     /// Bytes of the file, as far as is known.
@@ -39,6 +40,8 @@ pub(crate) struct Lines<'b> {
     at: u64,
     state: State,
     at_end_of_file: bool,
+    /// Before this offset no line ends, from `at` on.
+    lineless: u64,
     /// Whether `at` is within a line that was cut.
     within_line: bool,
     cut_lines: u64,
@@ -77,7 +80,7 @@ pub(crate) struct Cut<'l> {
 }
 
 impl<'b> Lines<'b> {
-    pub(crate) fn new(block: &'b mut Block, long: &'b mut Vec<u8>, range: Range) -> Self {
+    pub(crate) fn new(block: &'b mut Block, long: &'b mut LongLine, range: Range) -> Self {
         let start = block.start();
         Self {
             block,
@@ -92,6 +95,7 @@ impl<'b> Lines<'b> {
             at: range.begin,
             state: if range.is_first { State::Lines } else { State::Seek },
             at_end_of_file: false,
+            lineless: 0,
             within_line: false,
             cut_lines: 0,
             mark: 0,
@@ -106,11 +110,21 @@ impl<'b> Lines<'b> {
         (self.read_at, self.at) = (range.begin, range.begin);
         (self.lo, self.hi) = (start, start);
         self.at_end_of_file = false;
+        self.lineless = 0;
     }
 
     /// Lines that were longer than the longest.
     pub(crate) fn cut_lines(&self) -> u64 {
         self.cut_lines
+    }
+
+    /// Where the first line begins that is not this range's, once its lines are handed out.
+    pub(crate) fn owned_to(&self) -> u64 {
+        if self.at_end_of_file && self.lo == self.hi {
+            u64::MAX
+        } else {
+            self.at
+        }
     }
 
     /// The first bytes of the range, which is the file's first: as many as a mark has, if there are
@@ -175,7 +189,7 @@ impl<'b> Lines<'b> {
     /// How many of the bytes at hand can be handed out. Without an answer more must be read, or the
     /// range is done.
     fn ready(&mut self) -> Option<usize> {
-        let (at, end) = (self.at, self.end);
+        let (at, end, lineless) = (self.at, self.end, self.lineless);
         if !self.within_line && end.is_some_and(|end| at > end) {
             self.state = State::Done;
             return None;
@@ -192,11 +206,17 @@ impl<'b> Lines<'b> {
         }
         let own = end.map_or(len as u64, |end| end.saturating_sub(at).min(len as u64));
         let own = usize::try_from(own).unwrap_or(len);
-        let whole = match memchr(b'\n', &bytes[own..]) {
-            Some(newline) if own < len => Some(own + newline + 1),
+        // What was looked through before more was read.
+        let seen = usize::try_from(lineless.saturating_sub(at)).map_or(len, |seen| seen.min(len));
+        let behind = own.max(seen);
+        let whole = match memchr(b'\n', &bytes[behind..]) {
+            Some(newline) => Some(behind + newline + 1),
             _ if at_end_of_file => Some(len),
-            _ => memrchr(b'\n', bytes).map(|newline| newline + 1),
+            _ => memrchr(b'\n', &bytes[seen..]).map(|newline| seen + newline + 1),
         };
+        if whole.is_none() {
+            self.lineless = at + len as u64;
+        }
         match whole {
             Some(whole) if whole <= max_line => Some(whole),
             Some(whole) => Some(self.up_to_long_line(whole)),
@@ -235,7 +255,7 @@ impl<'b> Lines<'b> {
         let is_long = self.is_long;
         let Self { block, long, .. } = self;
         let bytes = if is_long {
-            &long[begin..begin + len]
+            &long.bytes()[begin..begin + len]
         } else {
             &block.bytes()[begin..begin + len]
         };
@@ -251,34 +271,28 @@ impl<'b> Lines<'b> {
     fn more<E>(&mut self, read: &mut Read<'_, E>) -> Result<(), E> {
         let start = self.block.start();
         let left = self.hi - self.lo;
-        if left <= start {
-            if self.is_long {
-                let Self { block, long, .. } = self;
-                block.bytes()[start - left..start].copy_from_slice(&long[self.lo..self.hi]);
-                self.is_long = false;
-            } else {
-                let (lo, hi) = (self.lo, self.hi);
-                self.block.bytes().copy_within(lo..hi, start - left);
-            }
-            (self.lo, self.hi) = (start - left, start);
-        } else {
-            if self.is_long {
-                self.long.drain(..self.lo);
-            } else {
-                self.long.clear();
-                let Self { block, long, .. } = self;
-                long.extend_from_slice(&block.bytes()[self.lo..self.hi]);
-                self.is_long = true;
-            }
-            (self.lo, self.hi) = (0, left);
-        }
+        let (lo, hi) = (self.lo, self.hi);
         let wanted = self.wanted();
-        let filled = self.fill(wanted, read)?;
-        if self.is_long {
-            let Self { block, long, .. } = self;
-            long.extend_from_slice(&block.bytes()[start..start + filled]);
+        let Self { block, long, .. } = self;
+        if left <= start {
+            let head = start - left;
+            if self.is_long {
+                block.bytes()[head..start].copy_from_slice(&long.bytes()[lo..hi]);
+            } else {
+                block.bytes().copy_within(lo..hi, head);
+            }
+            self.is_long = false;
+            (self.lo, self.hi) = (head, start);
+        } else {
+            let begin = if self.is_long {
+                long.make_room(lo..hi, wanted)
+            } else {
+                long.take_over(&block.bytes()[lo..hi], wanted)
+            };
+            self.is_long = true;
+            (self.lo, self.hi) = (begin, begin + left);
         }
-        self.hi += filled;
+        self.hi += self.fill(wanted, read)?;
         Ok(())
     }
 
@@ -294,10 +308,15 @@ impl<'b> Lines<'b> {
     }
 
     fn fill<E>(&mut self, wanted: usize, read: &mut Read<'_, E>) -> Result<usize, E> {
-        let start = self.block.start();
+        let begin = self.hi;
         let mut filled = 0;
         while filled < wanted {
-            let into = &mut self.block.bytes()[start + filled..start + wanted];
+            let bytes = if self.is_long {
+                self.long.bytes()
+            } else {
+                self.block.bytes()
+            };
+            let into = &mut bytes[begin + filled..begin + wanted];
             let asked = into.len();
             let got = read(self.read_at, into)?;
             filled += got;
@@ -316,7 +335,7 @@ impl<'b> Lines<'b> {
 
     fn bytes(&mut self) -> &[u8] {
         if self.is_long {
-            &self.long[self.lo..self.hi]
+            &self.long.bytes()[self.lo..self.hi]
         } else {
             &self.block.bytes()[self.lo..self.hi]
         }
@@ -335,7 +354,7 @@ mod tests {
     fn pieces(text: &[u8], chunk: usize, block: usize, max_line: usize, most: usize) -> Vec<(u64, Vec<u8>)> {
         let counters = Arc::new(Counters::new(1, 1, 1));
         let mut block = Block::reserved(&counters, block);
-        let mut long = Vec::new();
+        let mut long = LongLine::default();
         let mut all = Vec::new();
         let count = text.len().div_ceil(chunk).max(1);
         for index in 0..count {
@@ -387,6 +406,34 @@ mod tests {
             }
         }
         units
+    }
+
+    #[test]
+    fn lines_longer_than_a_blocks_head_are_in_one_range_too() {
+        let mut random = 1_u64;
+        let mut number = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        for round in 0..40 {
+            let mut text = Vec::new();
+            while text.len() < 700_000 {
+                let len = number([300, 100_000, 400_000][round % 3]) as usize;
+                let letter = b'a' + number(26) as u8;
+                text.resize(text.len() + len, letter);
+                text.push(b'\n');
+            }
+            text.truncate(text.len() - number(2) as usize);
+            for chunk in [100_000, 256 << 10, 1 << 20] {
+                for (block, most) in [(64 << 10, usize::MAX), (256 << 10, usize::MAX), (4_096, 3_000)] {
+                    for max_line in [150_000, 8 << 20] {
+                        let found = units(&pieces(&text, chunk, block, max_line, most));
+                        let is_same = found == expected(&text, max_line);
+                        assert!(is_same, "{round} {chunk} {block} {max_line} {most}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

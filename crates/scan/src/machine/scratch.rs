@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::block::Block;
 use super::counters::Counters;
+use super::long_line::LongLine;
 use crate::engine::{Engine, Found};
 use crate::object::Object;
 use crate::report::Summary;
@@ -17,7 +18,7 @@ pub(crate) struct Parts<E: Engine> {
     /// Absent while a file is read.
     pub(crate) block: Option<Block>,
     /// Lines that are longer than the block's head, and files that are searched whole.
-    pub(crate) long: Vec<u8>,
+    pub(crate) long: LongLine,
     pub(crate) found: Found,
     /// Outputs of whole objects that are not yet put out, and of the one in hand.
     pub(crate) out: Vec<u8>,
@@ -46,7 +47,7 @@ impl<E: Engine> LocalScratch<E> {
         Self(Some(Box::new(Parts {
             engine: engine.scratch(),
             block: Some(Block::reserved(counters, chunk)),
-            long: Vec::new(),
+            long: LongLine::default(),
             found: Found::default(),
             out: Vec::new(),
             object: Object {

@@ -7,7 +7,7 @@ use executor_core::ports::Access;
 
 use super::batch::{BatchOf, Discovered};
 use super::run::{Types, Worker};
-use crate::files::FileSystem;
+use crate::files::{FileSystem, Kind};
 use crate::output::Output;
 use crate::report::{Report, Skipped, Trouble};
 use crate::sink::Sink;
@@ -44,7 +44,7 @@ impl<T: Types> Worker<'_, '_, T> {
         let again = machine.sink.output().reads_again().then_some(&*folder);
         let opened = self.cx.access("open the standard input", || {
             let file = machine.files.open_stdin(again)?;
-            let status = machine.files.file_status(&file)?;
+            let status = machine.files.file_status(&file, Kind::Unknown)?;
             Ok((file, status))
         });
         match opened {

@@ -92,6 +92,10 @@ impl Chain {
         self.with(Node { has_git, ..node })
     }
 
+    pub(super) fn has_rules(&self) -> bool {
+        self.node.is_some()
+    }
+
     /// Whether git's rules count here.
     fn heeds_git(&self, rules: &Rules) -> bool {
         !rules.config.require_git || self.node.as_ref().is_some_and(|node| node.any_git)

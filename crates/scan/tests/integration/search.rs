@@ -3,8 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use scan::{FileTask, ParallelScanConfig, parallel_scan_dir, process_file, scan_local};
+use scan::{
+    CancelToken, FileTask, ParallelScanConfig, Progress, parallel_scan_dir, parallel_scan_paths,
+    process_file, scan_local,
+};
 
 use crate::support::data::{Random, text, write};
 use crate::support::{Memory, Numbered, Word, by_path, expected};
@@ -163,6 +167,40 @@ fn a_file_whose_end_is_known_is_not_read_on() {
     assert_eq!(summary.lines, 1_000_000);
     assert_eq!(crate::support::lines(&sink.take().bytes), 1_000_000);
     assert!(summary.bytes < text.len() as u64 / 2, "{}", summary.bytes);
+}
+
+#[test]
+fn a_line_over_many_chunks_is_read_once() {
+    let folder = tempfile::tempdir().expect("there is a folder for such");
+    let path = folder.path().join("one-line.txt");
+    let mut text = vec![b'x'; 6 << 20];
+    text[3_000_000..3_000_006].copy_from_slice(b"needle");
+    text.extend_from_slice(b"\nneedle\n");
+    write(&path, &text);
+    let config = ParallelScanConfig::with_workers(1);
+    let chunk = config.chunk_size as u64;
+    let sink = Memory::new(Numbered::default());
+    let progress = Arc::new(Progress::default());
+    let summary = parallel_scan_paths(
+        vec![folder.path().to_owned()],
+        &Word::new("needle"),
+        &config,
+        &sink,
+        CancelToken::default(),
+        Arc::clone(&progress),
+    )
+    .expect("it runs");
+    assert_eq!(summary.lines, 2);
+    assert_eq!(
+        sink.take().bytes,
+        expected(&path, &text, &Word::new("needle"), false)
+    );
+    let read = progress.bytes();
+    assert!(
+        read <= text.len() as u64 + 2 * chunk,
+        "{read} of {} bytes",
+        text.len()
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Standard output, as far as a scan knows it, and what the reports add up to.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use scan::object::Object;
@@ -27,6 +28,10 @@ pub(super) struct StdoutSink {
     reader_has_gone: AtomicBool,
 }
 
+/// Bytes that a pipe holds, at most what the system allows every user: a search goes on while its
+/// reader is not.
+const PIPE: usize = 1 << 20;
+
 impl StdoutSink {
     pub(super) fn new(
         printer: Printer,
@@ -35,6 +40,8 @@ impl StdoutSink {
         strip_dot: bool,
         cancel: CancelToken,
     ) -> Self {
+        // Fails if it is no pipe, or if the user has too many: then it stays as it is.
+        let _ = rustix::pipe::fcntl_setpipe_size(io::stdout(), PIPE);
         Self {
             printer,
             is_quiet: arguments.quiet,
@@ -74,6 +81,14 @@ impl StdoutSink {
         }
     }
 
+    fn said<'o>(&self, object: &'o Object) -> path::Display<'o> {
+        let path = match object.path.strip_prefix("./") {
+            Ok(path) if self.strip_dot && path.as_os_str() != "" => path,
+            _ => &object.path,
+        };
+        path.display()
+    }
+
     /// Sums after everything else. Whether they can be written changes nothing any more.
     pub(super) fn last(&self, text: &[u8]) {
         let mut stdout = io::stdout().lock();
@@ -110,14 +125,10 @@ impl Sink for StdoutSink {
                 self.cancel.cancel();
             }
         }
-        let path = match object.path.strip_prefix("./") {
-            Ok(path) if self.strip_dot && path.as_os_str() != "" => path,
-            _ => &object.path,
-        };
-        let path = path.display();
         if report.cut_lines > 0 {
             say(format_args!(
-                "warning: {path}: {} longer than {} MiB searched in pieces of that length",
+                "warning: {}: {} longer than {} MiB searched in pieces of that length",
+                self.said(object),
                 match report.cut_lines {
                     1 => "a line".to_owned(),
                     lines => format!("{lines} lines"),
@@ -128,10 +139,10 @@ impl Sink for StdoutSink {
         match &report.outcome {
             Outcome::Error(trouble) => {
                 set(&self.has_errors);
-                say(format_args!("error: {path}: {trouble}"));
+                say(format_args!("error: {}: {trouble}", self.said(object)));
             }
             Outcome::Skipped(why) if object.named && *why != Skipped::Cancelled => {
-                say(format_args!("{path}: skipped: {why}"));
+                say(format_args!("{}: skipped: {why}", self.said(object)));
             }
             Outcome::Clean | Outcome::Findings | Outcome::Skipped(_) => {}
         }

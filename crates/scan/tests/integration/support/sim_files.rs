@@ -366,7 +366,7 @@ impl FileSystem for SimFiles {
         Ok(len)
     }
 
-    fn file_status(&self, file: &SimFile) -> io::Result<Status> {
+    fn file_status(&self, file: &SimFile, _listed: Kind) -> io::Result<Status> {
         Ok(self.disk().status(file.node))
     }
 

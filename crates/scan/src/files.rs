@@ -5,6 +5,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+mod mounts;
 mod nameless;
 mod names;
 mod native;
@@ -75,8 +76,18 @@ pub trait FileSystem: Send + Sync + 'static {
     /// The system's; [`io::ErrorKind::Interrupted`] if it may be tried again.
     fn read_at(&self, file: &Self::File, offset: u64, into: &mut [u8]) -> io::Result<usize>;
 
+    /// Like [`read_at`](Self::read_at), and says whether the file is known to end behind these
+    /// bytes. `false` is never wrong.
+    ///
+    /// # Errors
+    ///
+    /// As of [`read_at`](Self::read_at).
+    fn read_on(&self, file: &Self::File, offset: u64, into: &mut [u8]) -> io::Result<(usize, bool)> {
+        Ok((self.read_at(file, offset, into)?, false))
+    }
+
     /// What an open file is. Its directory says that it is `listed`, which may spare a look: then
-    /// the identity is 0.
+    /// the identity is 0, and the length is 0 if [`read_on`](Self::read_on) tells the end.
     ///
     /// # Errors
     ///

@@ -11,6 +11,7 @@ use rustix::fs::{
     tell,
 };
 
+use super::mounts;
 use super::stream::Stream;
 use super::{At, FileSystem, Kind, Names, Status};
 
@@ -26,26 +27,37 @@ pub struct Native {
     _private: (),
 }
 
+/// Bytes of a page: a read that fails behind its first page ends with a page.
+const PAGE: u64 = 4 << 10;
+
 /// An open file, or the standard input.
 #[derive(Debug)]
 pub struct NativeFile(Opened);
 
 #[derive(Debug)]
 enum Opened {
-    File(OwnedFd),
+    /// A short read of a plain one is its end.
+    File {
+        file: OwnedFd,
+        is_plain: bool,
+    },
     Stream(Stream),
 }
 
 /// An open directory.
 #[derive(Debug)]
-pub struct NativeDir(OwnedFd);
+pub struct NativeDir {
+    dir: OwnedFd,
+    /// Whether the files in it are.
+    is_plain: bool,
+}
 
 impl Native {
     fn open_at(at: At<'_, NativeDir>, flags: OFlags) -> io::Result<OwnedFd> {
         let mut flags = flags | OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::NOFOLLOW, !at.follow);
         let opened = match at.dir {
-            Some(NativeDir(dir)) => openat(dir, at.path, flags, Mode::empty()),
+            Some(NativeDir { dir, .. }) => openat(dir, at.path, flags, Mode::empty()),
             None => openat(CWD, at.path, flags, Mode::empty()),
         };
         Ok(opened?)
@@ -57,7 +69,9 @@ impl FileSystem for Native {
     type Dir = NativeDir;
 
     fn open(&self, at: At<'_, NativeDir>) -> io::Result<NativeFile> {
-        Self::open_at(at, OFlags::NONBLOCK).map(|file| NativeFile(Opened::File(file)))
+        let is_plain = at.dir.is_some_and(|dir| dir.is_plain) && !at.follow;
+        let file = Self::open_at(at, OFlags::NONBLOCK)?;
+        Ok(NativeFile(Opened::File { file, is_plain }))
     }
 
     fn open_stdin(&self, again: Option<&Path>) -> io::Result<NativeFile> {
@@ -65,16 +79,25 @@ impl FileSystem for Native {
         Ok(NativeFile(match status(&fstat(&stdin)?).kind {
             Kind::Dir => return Err(io::ErrorKind::IsADirectory.into()),
             // Another process may have read the beginning.
-            Kind::File if tell(&stdin)? == 0 => Opened::File(stdin),
+            Kind::File if tell(&stdin)? == 0 => Opened::File {
+                file: stdin,
+                is_plain: false,
+            },
             _ => Opened::Stream(Stream::new(stdin, again)?),
         }))
     }
 
     fn open_dir(&self, at: At<'_, NativeDir>) -> io::Result<NativeDir> {
-        Self::open_at(at, OFlags::DIRECTORY).map(NativeDir)
+        let is_plain = match (at.dir, at.follow) {
+            (Some(above), false) => above.is_plain,
+            (None, true) => mounts::is_plain(at.path),
+            _ => false,
+        };
+        let dir = Self::open_at(at, OFlags::DIRECTORY)?;
+        Ok(NativeDir { dir, is_plain })
     }
 
-    fn read_dir(&self, NativeDir(dir): &NativeDir, names: &mut Names) -> io::Result<bool> {
+    fn read_dir(&self, NativeDir { dir, .. }: &NativeDir, names: &mut Names) -> io::Result<bool> {
         let mut buffer = Vec::with_capacity(ENTRIES);
         let mut entries = RawDir::new(dir, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
@@ -92,26 +115,40 @@ impl FileSystem for Native {
 
     fn read_at(&self, file: &NativeFile, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         match &file.0 {
-            Opened::File(file) => Ok(rustix::io::pread(file, into, offset)?),
+            Opened::File { file, .. } => Ok(rustix::io::pread(file, into, offset)?),
             Opened::Stream(stream) => stream.read_at(offset, into),
         }
     }
 
-    /// A small file that its directory lists as one is asked where it ends, which costs a third of
-    /// a look. What may have taken its place since has no end (FIFO, terminal), ends at 0 (device)
-    /// or far away (disk; a directory, if it has one), and is looked at.
+    fn read_on(&self, file: &NativeFile, offset: u64, into: &mut [u8]) -> io::Result<(usize, bool)> {
+        let got = self.read_at(file, offset, into)?;
+        let is_plain = matches!(file.0, Opened::File { is_plain: true, .. });
+        let is_short = got < into.len() && !(offset + got as u64).is_multiple_of(PAGE);
+        Ok((got, is_plain && is_short))
+    }
+
+    /// A plain file that its directory lists as one is not looked at. Where it is not plain and
+    /// small, it is asked where it ends, which costs a third of a look. What may have taken its
+    /// place since has no end (FIFO, terminal), ends at 0 (device) or far away (disk; a directory,
+    /// if it has one), and is looked at.
     fn file_status(&self, file: &NativeFile, listed: Kind) -> io::Result<Status> {
-        if let (Opened::File(file), Kind::File) = (&file.0, listed)
-            && let Ok(len @ 1..=SMALL) = seek(file, SeekFrom::End(0))
-        {
-            return Ok(Status {
-                kind: Kind::File,
-                len,
-                id: (0, 0),
-            });
+        if let (Opened::File { file, is_plain }, Kind::File) = (&file.0, listed) {
+            let len = match is_plain {
+                true => Some(0),
+                false => seek(file, SeekFrom::End(0))
+                    .ok()
+                    .filter(|len| (1..=SMALL).contains(len)),
+            };
+            if let Some(len) = len {
+                return Ok(Status {
+                    kind: Kind::File,
+                    len,
+                    id: (0, 0),
+                });
+            }
         }
         match &file.0 {
-            Opened::File(file) => Ok(status(&fstat(file)?)),
+            Opened::File { file, .. } => Ok(status(&fstat(file)?)),
             Opened::Stream(_) => Ok(Status {
                 kind: Kind::File,
                 len: 0,
@@ -120,7 +157,7 @@ impl FileSystem for Native {
         }
     }
 
-    fn dir_status(&self, NativeDir(dir): &NativeDir) -> io::Result<Status> {
+    fn dir_status(&self, NativeDir { dir, .. }: &NativeDir) -> io::Result<Status> {
         Ok(status(&fstat(dir)?))
     }
 
@@ -128,7 +165,7 @@ impl FileSystem for Native {
         let mut flags = AtFlags::empty();
         flags.set(AtFlags::SYMLINK_NOFOLLOW, !at.follow);
         let found = match at.dir {
-            Some(NativeDir(dir)) => statat(dir, at.path, flags),
+            Some(NativeDir { dir, .. }) => statat(dir, at.path, flags),
             None => statat(CWD, at.path, flags),
         };
         Ok(status(&found?))
@@ -139,7 +176,7 @@ impl FileSystem for Native {
     }
 
     fn will_read(&self, file: &NativeFile, offset: u64, bytes: u64) {
-        if let Opened::File(file) = &file.0 {
+        if let Opened::File { file, .. } = &file.0 {
             // Advice: a file system that does not take it reads all the same.
             let _ = fadvise(file, offset, NonZeroU64::new(bytes), Advice::WillNeed);
         }
@@ -162,6 +199,11 @@ fn kind(of: FileType) -> Kind {
         FileType::Unknown => Kind::Unknown,
         _ => Kind::Other,
     }
+}
+
+/// Whether a name begins with a dot.
+pub(crate) fn is_hidden(name: &std::ffi::OsStr) -> bool {
+    name.as_bytes().first() == Some(&b'.')
 }
 
 #[cfg(test)]
@@ -195,9 +237,37 @@ mod tests {
             .is_ok_and(|status| status.kind == Kind::File);
         assert!(!is_file || files.read_at(&place, 0, &mut [0; 10]).is_err());
     }
-}
 
-/// Whether a name begins with a dot.
-pub(crate) fn is_hidden(name: &std::ffi::OsStr) -> bool {
-    name.as_bytes().first() == Some(&b'.')
+    #[test]
+    fn a_short_read_is_the_end_of_a_plain_file_unless_it_ends_with_a_page() {
+        let folder = tempfile::tempdir().expect("there is a folder for such");
+        let is_plain = mounts::is_plain(folder.path());
+        let files = Native::default();
+        let dir = files
+            .open_dir(At::named(folder.path()))
+            .expect("it can be opened");
+        let mut block = [0; 10_000];
+        for (len, is_end) in [
+            (200, true),
+            (8_192, false),
+            (9_000, true),
+            (10_000, false),
+            (12_000, false),
+        ] {
+            let path = folder.path().join("text");
+            std::fs::write(&path, vec![b'a'; len]).expect("it can be written");
+            let at = |follow| At {
+                dir: Some(&dir),
+                path: Path::new("text"),
+                follow,
+            };
+            let mut read = |at| {
+                let file = files.open(at).expect("it can be opened");
+                files.read_on(&file, 0, &mut block).expect("it can be read")
+            };
+            assert_eq!(read(at(false)), (len.min(10_000), is_end && is_plain), "{len}");
+            // A link may lead anywhere, and so may a name.
+            assert!(!read(at(true)).1 && !read(At::named(&path)).1);
+        }
+    }
 }

@@ -5,10 +5,11 @@ use std::io;
 use executor_core::ports::Access;
 
 use super::batch::Discovered;
+use super::counters::Slot;
 use super::emit::Outlet;
 use super::lines::{Lines, Range};
 use super::long_line::LongLine;
-use super::run::{FileOf, OutputOf, Stop, Types, Worker, read};
+use super::run::{FileOf, Machine, OutputOf, Stop, Types, Worker, read};
 use super::text::{Again, converted};
 use super::window::Stream;
 use crate::encoding::Encoding;
@@ -22,7 +23,7 @@ use crate::report::{Outcome, Report, Skipped, Trouble};
 const CHUNKS_ALONE: u64 = 8;
 
 /// Reads by way of a context.
-type ReadWith<'r, C> = dyn FnMut(&mut C, u64, &mut [u8]) -> Result<usize, Stop> + 'r;
+type ReadWith<'r, C> = dyn FnMut(&mut C, u64, &mut [u8]) -> Result<(usize, bool), Stop> + 'r;
 
 /// One file's search by one worker.
 struct Search<O: Output> {
@@ -32,6 +33,14 @@ struct Search<O: Output> {
     found: Found,
     cut_lines: u64,
     encoding: Encoding,
+}
+
+/// How far one worker got with a file.
+enum Searched {
+    /// To its end, or why not.
+    Ended(Option<Stop>),
+    /// Nowhere: others may take a part in it.
+    Large { len: u64, slot: Slot, skip: u64 },
 }
 
 impl<T: Types> Worker<'_, '_, T> {
@@ -85,10 +94,9 @@ impl<T: Types> Worker<'_, '_, T> {
         may_share: bool,
     ) {
         let in_lines = matches!(self.machine.engine.unit(), Unit::Lines { .. });
-        let is_large = len / CHUNKS_ALONE > self.machine.config.chunk_size as u64;
         if may_share
-            && is_large
             && in_lines
+            && is_large(len, self.machine.config.chunk_size)
             && let Some(slot) = self.machine.counters.slot()
         {
             // A text that must be read in order cannot be shared.
@@ -96,18 +104,19 @@ impl<T: Types> Worker<'_, '_, T> {
                 return self.share(found, file, slot, len, skip);
             }
         }
-        self.alone(found, &file, len);
+        self.alone(found, file, len, may_share);
     }
 
     fn open(&mut self, found: &Discovered<T::Files>) -> io::Result<(FileOf<T>, Status)> {
+        let needs_length =
+            self.max_size().is_some() || matches!(self.machine.engine.unit(), Unit::Whole { .. });
+        let listed = if needs_length { Kind::Unknown } else { found.kind() };
         let Self { machine, cx, parts } = self;
         let follow = machine.follows();
         let file = cx.access("open a file", || {
             found.at(&parts.object.path, follow, |at| machine.files.open(at))
         })?;
-        let status = cx.access("look at a file", || {
-            machine.files.file_status(&file, found.kind())
-        })?;
+        let status = cx.access("look at a file", || machine.files.file_status(&file, listed))?;
         Ok((file, status))
     }
 
@@ -117,8 +126,8 @@ impl<T: Types> Worker<'_, '_, T> {
         let mut filled = 0;
         while self.machine.config.encodings && filled < first.len() {
             match read(self.machine, self.cx, file, filled as u64, &mut first[filled..])? {
-                0 => break,
-                got => filled += got,
+                (0, _) => break,
+                (got, _) => filled += got,
             }
         }
         Ok(Encoding::of(&first[..filled]))
@@ -170,7 +179,7 @@ impl<T: Types> Worker<'_, '_, T> {
         self.parts.object = object;
     }
 
-    fn alone(&mut self, found: Discovered<T::Files>, file: &FileOf<T>, len: u64) {
+    fn alone(&mut self, found: Discovered<T::Files>, file: FileOf<T>, len: u64, may_share: bool) {
         let (object, out) = self.in_hand();
         let stream = Stream::new(object.id, found.position());
         let mut search = Search {
@@ -181,7 +190,7 @@ impl<T: Types> Worker<'_, '_, T> {
             cut_lines: 0,
             encoding: Encoding::Bytes { skip: 0 },
         };
-        let stopped = match self.machine.engine.unit() {
+        let searched = match self.machine.engine.unit() {
             Unit::Lines { max_line } => {
                 let range = Range {
                     begin: 0,
@@ -190,9 +199,13 @@ impl<T: Types> Worker<'_, '_, T> {
                     max_line,
                     is_first: true,
                 };
-                self.in_lines(&mut search, file, range)
+                let may_be_longer = len == 0 && found.kind() == Kind::File;
+                self.in_lines(&mut search, &file, range, may_be_longer.then_some(may_share))
             }
-            Unit::Whole { max_file } => self.as_a_whole(&mut search, file, len, max_file as u64).err(),
+            Unit::Whole { max_file } => {
+                let done = self.as_a_whole(&mut search, &file, len, max_file as u64);
+                Searched::Ended(done.err())
+            }
         };
         let Search {
             object,
@@ -203,24 +216,60 @@ impl<T: Types> Worker<'_, '_, T> {
             encoding,
         } = search;
         self.parts.found = findings;
-        let mut again = Again::of(self.machine, file, encoding);
+        let stopped = match searched {
+            Searched::Ended(stopped) => stopped,
+            Searched::Large { len, slot, skip } => {
+                self.parts.out = out;
+                self.parts.object = object;
+                return self.share(found, file, slot, len, skip);
+            }
+        };
+        let mut again = Again::of(self.machine, &file, encoding);
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.parts.out = out;
         self.report(found, &object, &report(ended, stopped, cut_lines));
         self.parts.object = object;
     }
 
-    /// Piece by piece. Returns why it did not get to the end.
-    fn in_lines(&mut self, search: &mut Search<OutputOf<T>>, file: &FileOf<T>, range: Range) -> Option<Stop> {
+    /// Piece by piece. A file that may be longer than its first block, since it was not looked at,
+    /// is looked at then, and `may` be shared.
+    fn in_lines(
+        &mut self,
+        search: &mut Search<OutputOf<T>>,
+        file: &FileOf<T>,
+        range: Range,
+        may_be_longer: Option<bool>,
+    ) -> Searched {
         let mut block = self.parts.take_block();
         let mut long = std::mem::take(&mut self.parts.long);
         let mut lines = Lines::new(&mut block, &mut long, range);
         let (machine, cx) = (self.machine, &mut *self.cx);
         let mut stopped = None;
-        if machine.config.encodings {
+        if machine.config.encodings || may_be_longer.is_some() {
             match lines.first(&mut |offset, into| read(machine, cx, file, offset, into)) {
-                Ok(first) => search.encoding = Encoding::of(first),
+                Ok(first) if machine.config.encodings => search.encoding = Encoding::of(first),
+                Ok(_) => {}
                 Err(stop) => stopped = Some(stop),
+            }
+        }
+        let needs_look = !lines.has_whole_file() && !matches!(stopped, Some(Stop::Cancelled));
+        if let Some(may_share) = may_be_longer.filter(|_| needs_look) {
+            match look_late(machine, cx, file) {
+                Ok(len) => {
+                    if may_share
+                        && stopped.is_none()
+                        && is_large(len, machine.config.chunk_size)
+                        && let Encoding::Bytes { skip } = search.encoding
+                        && let Some(slot) = machine.counters.slot()
+                    {
+                        self.parts.block = Some(block);
+                        self.parts.long = long;
+                        return Searched::Large { len, slot, skip };
+                    }
+                    lines.set_size(len);
+                }
+                Err(stop @ Stop::Replaced) => stopped = Some(stop),
+                Err(stop) => stopped = stopped.or(Some(stop)),
             }
         }
         stopped = stopped.or_else(|| {
@@ -241,7 +290,8 @@ impl<T: Types> Worker<'_, '_, T> {
                 if machine.cancel.is_cancelled() {
                     return Err(Stop::Cancelled);
                 }
-                text.read_at(offset, into)
+                let got = text.read_at(offset, into);
+                got.map(|got| (got, false))
                     .map_err(|error| machine.stop(offset, error))
             };
             self.each_piece(search, file, &mut lines, &mut read)
@@ -250,7 +300,7 @@ impl<T: Types> Worker<'_, '_, T> {
         self.parts.block = Some(block);
         long.trim();
         self.parts.long = long;
-        stopped
+        Searched::Ended(stopped)
     }
 
     fn each_piece(
@@ -320,7 +370,7 @@ impl<T: Types> Worker<'_, '_, T> {
                 let room = room.clamp(4_096, max.saturating_add(1));
                 whole.resize(usize::try_from(room).unwrap_or(usize::MAX), 0);
             }
-            let got = read(self.machine, self.cx, file, filled as u64, &mut whole[filled..])?;
+            let (got, _) = read(self.machine, self.cx, file, filled as u64, &mut whole[filled..])?;
             filled += got;
             if got == 0 || len > 0 && filled as u64 >= len && filled < whole.len() {
                 whole.truncate(filled);
@@ -360,6 +410,26 @@ impl<T: Types> Worker<'_, '_, T> {
     }
 }
 
+fn is_large(len: u64, chunk_size: usize) -> bool {
+    len / CHUNKS_ALONE > chunk_size as u64
+}
+
+/// The length of a file whose first block is not all of it, or is empty.
+fn look_late<F: FileSystem, E, K>(
+    machine: &Machine<F, E, K>,
+    cx: &mut impl Access,
+    file: &F::File,
+) -> Result<u64, Stop> {
+    let status = cx.access("look at a file", || {
+        machine.files.file_status(file, Kind::Unknown)
+    });
+    match status {
+        Ok(status) if status.kind == Kind::File => Ok(status.len),
+        Ok(_) => Err(Stop::Replaced),
+        Err(error) => Err(Stop::Failed { offset: 0, error }),
+    }
+}
+
 /// The report of a file that was searched, or as far as it was.
 pub(crate) fn report(ended: io::Result<Findings>, stopped: Option<Stop>, cut_lines: u64) -> Report {
     let (findings, late) = match ended {
@@ -372,6 +442,7 @@ pub(crate) fn report(ended: io::Result<Findings>, stopped: Option<Stop>, cut_lin
         Some(Stop::Cancelled) => Outcome::Skipped(Skipped::Cancelled),
         Some(Stop::Failed { offset, error }) => Outcome::Error(Trouble::Read { offset, error }),
         Some(Stop::TooLong { max }) => Outcome::Error(Trouble::TooLong { max }),
+        Some(Stop::Replaced) => Outcome::Error(Trouble::Replaced),
     };
     Report {
         outcome,

@@ -18,8 +18,9 @@ use super::block::{Block, TAIL};
 use super::long_line::LongLine;
 use crate::encoding::Encoding;
 
-/// Where bytes come from: fills the slice from the offset on, and returns how many there were.
-pub(crate) type Read<'r, E> = dyn FnMut(u64, &mut [u8]) -> Result<usize, E> + 'r;
+/// Where bytes come from: fills the slice from the offset on, and returns how many there were, and
+/// whether they are known to be the last.
+pub(crate) type Read<'r, E> = dyn FnMut(u64, &mut [u8]) -> Result<(usize, bool), E> + 'r;
 
 /// The cutter of one range.
 #[derive(Debug)]
@@ -134,6 +135,17 @@ impl<'b> Lines<'b> {
             self.more(read)?;
         }
         Ok(self.bytes())
+    }
+
+    /// Whether all bytes of the file are at hand, and there are some.
+    pub(crate) fn has_whole_file(&self) -> bool {
+        self.at_end_of_file && self.lo < self.hi
+    }
+
+    /// The file's size is known now, before anything was handed out.
+    pub(crate) fn set_size(&mut self, size: u64) {
+        self.size = size;
+        self.end = (size > 0).then_some(size);
     }
 
     /// The text begins after `mark` bytes of the file, and its offsets count from there.
@@ -318,10 +330,10 @@ impl<'b> Lines<'b> {
             };
             let into = &mut bytes[begin + filled..begin + wanted];
             let asked = into.len();
-            let got = read(self.read_at, into)?;
+            let (got, is_last) = read(self.read_at, into)?;
             filled += got;
             self.read_at += got as u64;
-            if got == 0 || got < asked && self.read_at >= self.size && self.size > 0 {
+            if got == 0 || is_last || got < asked && self.read_at >= self.size && self.size > 0 {
                 self.at_end_of_file = true;
                 break;
             }
@@ -367,11 +379,11 @@ mod tests {
                 is_first: index == 0,
             };
             let mut lines = Lines::new(&mut block, &mut long, range);
-            let mut read = |offset: u64, into: &mut [u8]| -> Result<usize, Infallible> {
+            let mut read = |offset: u64, into: &mut [u8]| -> Result<(usize, bool), Infallible> {
                 let rest = text.get(offset as usize..).unwrap_or(&[]);
                 let len = rest.len().min(into.len()).min(most);
                 into[..len].copy_from_slice(&rest[..len]);
-                Ok(len)
+                Ok((len, false))
             };
             loop {
                 let Ok(cut) = lines.next(&mut read);

@@ -104,9 +104,16 @@ pub(crate) type FileOf<T> = <<T as Types>::Files as FileSystem>::File;
 /// Why a read ended.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    Failed { offset: u64, error: io::Error },
+    Failed {
+        offset: u64,
+        error: io::Error,
+    },
     Cancelled,
-    TooLong { max: u64 },
+    TooLong {
+        max: u64,
+    },
+    /// It is no file.
+    Replaced,
 }
 
 impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
@@ -296,22 +303,23 @@ impl<T: Types> Worker<'_, '_, T> {
     }
 }
 
-/// Reads once, again after a signal, and not after a cancel.
+/// Reads once, again after a signal, and not after a cancel. Also returns whether the file is known
+/// to end there.
 pub(crate) fn read<F: FileSystem, E, K>(
     machine: &Machine<F, E, K>,
     cx: &mut impl Access,
     file: &F::File,
     offset: u64,
     into: &mut [u8],
-) -> Result<usize, Stop> {
+) -> Result<(usize, bool), Stop> {
     loop {
         if machine.cancel.is_cancelled() {
             return Err(Stop::Cancelled);
         }
-        match cx.access("read", || machine.files.read_at(file, offset, into)) {
-            Ok(got) => {
+        match cx.access("read", || machine.files.read_on(file, offset, into)) {
+            Ok((got, is_last)) => {
                 machine.progress.has_read(got as u64);
-                return Ok(got);
+                return Ok((got, is_last));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(Stop::Failed { offset, error }),

@@ -21,6 +21,8 @@ pub(crate) struct SimFiles(Arc<Mutex<Disk>>);
 pub(crate) struct Disk {
     nodes: Vec<Node>,
     random: Random,
+    /// Whether a read tells the end of a file, so that files need not be looked at.
+    is_plain: bool,
     /// Faults that may yet strike.
     pub(crate) faults: u32,
     /// Chances per strike.
@@ -116,6 +118,7 @@ impl SimFiles {
         Self(Arc::new(Mutex::new(Disk {
             nodes: vec![Node::Dir(Vec::new())],
             random: Random::new(seed),
+            is_plain: seed.is_multiple_of(2),
             faults,
             rarity,
             open: 0,
@@ -366,8 +369,23 @@ impl FileSystem for SimFiles {
         Ok(len)
     }
 
-    fn file_status(&self, file: &SimFile, _listed: Kind) -> io::Result<Status> {
-        Ok(self.disk().status(file.node))
+    fn read_on(&self, file: &SimFile, offset: u64, into: &mut [u8]) -> io::Result<(usize, bool)> {
+        let got = self.read_at(file, offset, into)?;
+        let mut disk = self.disk();
+        let is_end = disk.is_plain && got < into.len() && offset + got as u64 == disk.status(file.node).len;
+        Ok((got, is_end && disk.random.below(4) > 0))
+    }
+
+    fn file_status(&self, file: &SimFile, listed: Kind) -> io::Result<Status> {
+        let disk = self.disk();
+        if disk.is_plain && listed == Kind::File {
+            return Ok(Status {
+                kind: Kind::File,
+                len: 0,
+                id: (0, 0),
+            });
+        }
+        Ok(disk.status(file.node))
     }
 
     fn dir_status(&self, dir: &SimDir) -> io::Result<Status> {

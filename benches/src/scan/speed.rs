@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::Setup;
-use super::corpus::{CHAIN, Corpus, RARE};
+use super::corpus::{self, CHAIN, Corpus, RARE};
 use super::part::{Made, Part};
 use super::program::{OURS, PEER};
 use super::table::{Line, REACHED, TIMES, Table};
@@ -157,6 +157,9 @@ fn plain(setup: &Setup, search: &Search, corpus: Corpus, aim: f64) -> Result<Opt
     let Some(place) = setup.corpora.place(corpus)? else {
         return Ok(None);
     };
+    if corpus == Log {
+        corpus::read_anew(&place)?;
+    }
     let programs = &setup.programs;
     let ours = |threads| programs.ours.search(threads, search.flags, &place);
     let peer = programs.peer.search(THREADS, search.flags, &place);

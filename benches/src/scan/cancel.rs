@@ -96,6 +96,8 @@ fn make(setup: &Setup, corpus: Corpus, flags: &[&str]) -> Result<Option<Made>> {
 }
 
 fn cancelled(name: &str, call: &Invocation, ends: u64) -> Result<Outcome> {
+    // What it reads may have left the page cache, and moments are drawn from a run with it.
+    Ended::of(call, None)?;
     let whole = Ended::of(call, None)?;
     ensure!(whole.status.success(), "{name} fails without a signal");
     let lines = Lines::of(&whole.output);

@@ -21,14 +21,14 @@ const ENTRIES: usize = 16 << 10;
 /// Bytes up to which a file is what its directory says, if its end can be found.
 const SMALL: u64 = 1 << 20;
 
+/// Bytes of a page: a read that fails behind its first page ends with a page.
+const PAGE: u64 = 4 << 10;
+
 /// The operating system's files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Native {
     _private: (),
 }
-
-/// Bytes of a page: a read that fails behind its first page ends with a page.
-const PAGE: u64 = 4 << 10;
 
 /// An open file, or the standard input.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct NativeFile(Opened);
 
 #[derive(Debug)]
 enum Opened {
-    /// A short read of a plain one is its end.
+    /// A read of a plain file that brings less than was asked for has reached its end.
     File {
         file: OwnedFd,
         is_plain: bool,
@@ -48,7 +48,7 @@ enum Opened {
 #[derive(Debug)]
 pub struct NativeDir {
     dir: OwnedFd,
-    /// Whether the files in it are.
+    /// Whether the files in it are plain.
     is_plain: bool,
 }
 
@@ -127,10 +127,10 @@ impl FileSystem for Native {
         Ok((got, is_plain && is_short))
     }
 
-    /// A plain file that its directory lists as one is not looked at. Where it is not plain and
-    /// small, it is asked where it ends, which costs a third of a look. What may have taken its
-    /// place since has no end (FIFO, terminal), ends at 0 (device) or far away (disk; a directory,
-    /// if it has one), and is looked at.
+    /// A plain file that its directory lists as one is not looked at. One that is not plain is asked
+    /// where it ends, which costs a third of a look. It is looked at if the answer is not that of a
+    /// small file: a FIFO or terminal that took its place has no end, a device ends at 0, a disk
+    /// far away, and a directory cannot be read.
     fn file_status(&self, file: &NativeFile, listed: Kind) -> io::Result<Status> {
         if let (Opened::File { file, is_plain }, Kind::File) = (&file.0, listed) {
             let len = match is_plain {

@@ -62,7 +62,7 @@ struct State<F: FileSystem, O: Output> {
 pub(crate) struct Done {
     pub(crate) found: Found,
     pub(crate) cut_lines: u64,
-    /// Where its last line ends.
+    /// Where its last line ends; behind every chunk if the file ends there.
     pub(crate) owned_to: u64,
     pub(crate) stopped: Option<Stop>,
 }
@@ -180,7 +180,7 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
         }
         let (is_last, owned_to) = (done.is_last(), done.owned_to);
         state.put(index, done);
-        // Its last line may be longer than the chunks behind it, in which none begins then.
+        // No line begins in chunks that lie within its last one.
         while !is_last && state.next < state.end && self.end_of(state.next) < owned_to {
             let index = state.next;
             state.put(index, Done::default());

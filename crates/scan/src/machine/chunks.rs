@@ -2,6 +2,7 @@
 //! the next.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use executor_core::TaskCtx;
 use executor_core::ports::Access;
@@ -51,6 +52,8 @@ impl<T: Types> Worker<'_, '_, T> {
             stopped: None,
         };
         let workers = self.machine.config.workers;
+        // Ordering: Relaxed. A count by which turns are shared out, and nothing hangs on it.
+        self.machine.shared.fetch_add(1, Ordering::Relaxed);
         let chunked = Chunked::new(file, slot, (size, mark), chunk as u64, workers, fold);
         self.chunks(Arc::new(chunked));
     }
@@ -212,6 +215,8 @@ impl<T: Types> Worker<'_, '_, T> {
         let mut again = Again::of(self.machine, &chunked.file, chunked.encoding());
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.put_whole(&mut out);
+        // Ordering: Relaxed. As in `share`.
+        self.machine.shared.fetch_sub(1, Ordering::Relaxed);
         self.report(found, &object, &report(ended, stopped, cut_lines));
     }
 }

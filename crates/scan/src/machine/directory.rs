@@ -7,6 +7,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use executor_core::TaskCtx;
 use executor_core::ports::Access;
@@ -370,6 +371,10 @@ impl<T: Types> Worker<'_, '_, T> {
                 .access("take permits", || machine.counters.permits.take(wanted))
         };
         let mut alone = wanted - permits;
+        // A worker that has no tasks of its own finds the next chunk of a large file before it looks
+        // for tasks of others. So small files stand in the same queue, where chunks go to the end.
+        // Ordering: Relaxed. As in `share`.
+        let in_turn = !machine.window.is_sorted && machine.shared.load(Ordering::Relaxed) > 0;
         for object in decided.iter().rev() {
             let has_permit = !object.is_dir && permits > 0;
             if has_permit {
@@ -377,11 +382,16 @@ impl<T: Types> Worker<'_, '_, T> {
             } else if !object.is_dir {
                 continue;
             }
-            self.cx.spawn_local(Task::Object(Discovered {
+            let task = Task::Object(Discovered {
                 batch: Arc::clone(batch),
                 index: object.index,
                 has_permit,
-            }));
+            });
+            if in_turn && !object.is_dir {
+                self.cx.spawn_global(task);
+            } else {
+                self.cx.spawn_local(task);
+            }
         }
         if decided.len() > alone {
             self.cx.publish();

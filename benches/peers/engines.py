@@ -1,5 +1,5 @@
 """Engines that are used from Python: each loads tables from Parquet files, or reads those for each query, and gives clients that
-run SQL and return rows.
+run SQL and return rows, or columns of Arrow.
 """
 
 import importlib.metadata
@@ -24,6 +24,10 @@ class DuckDb:
     def client(self):
         cursor = self.connection.cursor()
         return lambda sql: cursor.execute(sql).fetchall()
+
+    def columns(self):
+        cursor = self.connection.cursor()
+        return lambda sql: cursor.sql(sql).to_arrow_table()
 
 
 class DataFusion:
@@ -56,6 +60,11 @@ class DataFusion:
 
         return rows
 
+    def columns(self):
+        import pyarrow
+
+        return lambda sql: pyarrow.Table.from_batches(self.context.sql(sql).collect())
+
 
 class DataFusionSmallBatches(DataFusion):
     """With batches of 1,024 rows, so that its tasks yield more often."""
@@ -78,6 +87,9 @@ class Polars:
 
     def client(self):
         return lambda sql: self.context.execute(sql).collect(engine="streaming").rows()
+
+    def columns(self):
+        return lambda sql: self.context.execute(sql).collect(engine="streaming").to_arrow()
 
 
 ENGINES = {

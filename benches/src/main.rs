@@ -12,6 +12,7 @@ mod executor;
 mod groups;
 mod interleave;
 mod io_beside;
+mod kinds;
 mod lists;
 mod machine;
 mod number;
@@ -48,6 +49,7 @@ fn benches() -> Vec<Box<dyn Bench>> {
         Box::new(io_beside::IoBeside),
         Box::new(queries::Queries),
         Box::new(groups::Groups),
+        Box::new(kinds::Kinds),
         Box::new(overlap::Overlap),
         Box::new(lists::Lists),
         Box::new(predict::Predict),

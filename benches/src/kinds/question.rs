@@ -1,4 +1,4 @@
-//! The queries.
+//! The ten queries, as text, and their answers by our engine.
 
 use anyhow::Result;
 

@@ -22,6 +22,10 @@ use crate::output::More;
 /// Files with more bytes are cut into larger chunks.
 const LARGE: u64 = 8 << 20;
 
+/// Bytes of a file beside which small files stand in the queue of its chunks. A shorter one is soon
+/// over, and put off to the end it would leave workers idle there.
+const LONG: u64 = 64 << 20;
+
 /// Bytes of the largest chunk.
 const CHUNK_MAX: usize = 1 << 20;
 
@@ -52,8 +56,10 @@ impl<T: Types> Worker<'_, '_, T> {
             stopped: None,
         };
         let workers = self.machine.config.workers;
-        // Ordering: Relaxed. A count by which turns are shared out, and nothing hangs on it.
-        self.machine.shared.fetch_add(1, Ordering::Relaxed);
+        if size >= LONG {
+            // Ordering: Relaxed. A count by which turns are shared out, and nothing hangs on it.
+            self.machine.long_files.fetch_add(1, Ordering::Relaxed);
+        }
         let chunked = Chunked::new(file, slot, (size, mark), chunk as u64, workers, fold);
         self.chunks(Arc::new(chunked));
     }
@@ -215,8 +221,10 @@ impl<T: Types> Worker<'_, '_, T> {
         let mut again = Again::of(self.machine, &chunked.file, chunked.encoding());
         let ended = self.finish(outlet, &object, &mut again, &mut out);
         self.put_whole(&mut out);
-        // Ordering: Relaxed. As in `share`.
-        self.machine.shared.fetch_sub(1, Ordering::Relaxed);
+        if chunked.size >= LONG {
+            // Ordering: Relaxed. As in `share`.
+            self.machine.long_files.fetch_sub(1, Ordering::Relaxed);
+        }
         self.report(found, &object, &report(ended, stopped, cut_lines));
     }
 }

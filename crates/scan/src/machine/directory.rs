@@ -371,10 +371,10 @@ impl<T: Types> Worker<'_, '_, T> {
                 .access("take permits", || machine.counters.permits.take(wanted))
         };
         let mut alone = wanted - permits;
-        // A worker that has no tasks of its own finds the next chunk of a large file before it looks
+        // A worker that has no tasks of its own finds the next chunk of a long file before it looks
         // for tasks of others. So small files stand in the same queue, where chunks go to the end.
         // Ordering: Relaxed. As in `share`.
-        let in_turn = !machine.window.is_sorted && machine.shared.load(Ordering::Relaxed) > 0;
+        let in_turn = !machine.window.is_sorted && machine.long_files.load(Ordering::Relaxed) > 0;
         for object in decided.iter().rev() {
             let has_permit = !object.is_dir && permits > 0;
             if has_permit {

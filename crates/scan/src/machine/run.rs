@@ -56,8 +56,8 @@ pub struct Machine<F: FileSystem, E, K> {
     pub(crate) window: Window,
     pub(crate) cancel: CancelToken,
     pub(crate) progress: Arc<Progress>,
-    /// Files whose chunks are shared now.
-    pub(crate) shared: AtomicUsize,
+    /// Long files whose chunks are shared now.
+    pub(crate) long_files: AtomicUsize,
     /// Names that a turn takes, 1 to 64.
     pub(crate) turn: usize,
     next_id: AtomicU64,
@@ -135,7 +135,7 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
             window: Window::new(&config),
             cancel: CancelToken::default(),
             progress: Arc::default(),
-            shared: AtomicUsize::new(0),
+            long_files: AtomicUsize::new(0),
             turn: TURN,
             next_id: AtomicU64::new(0),
             failure: Mutex::new(None),

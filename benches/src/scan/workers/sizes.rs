@@ -68,9 +68,9 @@ impl Sizes {
         self.bytes
     }
 
-    /// The number of the node of that name.
-    pub(super) fn find(&self, name: &Path) -> Option<usize> {
-        let number = name.to_str()?.parse().ok()?;
+    /// The number of the node at a path, which its last part is.
+    pub(super) fn find(&self, path: &Path) -> Option<usize> {
+        let number = path.file_name()?.to_str()?.parse().ok()?;
         (number < self.nodes.len()).then_some(number)
     }
 

@@ -2,7 +2,9 @@
 run SQL and return rows, or columns of Arrow.
 """
 
+import argparse
 import importlib.metadata
+import json
 import os
 
 
@@ -109,3 +111,24 @@ def versions():
         except importlib.metadata.PackageNotFoundError:
             found[name] = None
     return found
+
+
+def asked(story, *more):
+    """What a script was called with, and its workload: None if only versions were asked for, which it has printed then. `more` are
+    further arguments, as a name and its settings.
+    """
+    parser = argparse.ArgumentParser(description=story.splitlines()[0])
+    parser.add_argument("--versions", action="store_true", help="print which engines are installed, as JSON")
+    parser.add_argument("engine", nargs="?", choices=sorted(ENGINES))
+    parser.add_argument("workload", nargs="?")
+    parser.add_argument("--threads", type=int, default=2)
+    for name, settings in more:
+        parser.add_argument(name, **settings)
+    options = parser.parse_args()
+    if options.versions:
+        print(json.dumps(versions()))
+        return options, None
+    if options.workload is None:
+        parser.error("an engine and a workload are needed")
+    with open(options.workload, encoding="utf-8") as file:
+        return options, json.load(file)

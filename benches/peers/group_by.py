@@ -7,11 +7,10 @@ engine: `benches/src/groups.rs` says what is measured. Each query prints one lin
     python3 group_by.py duckdb workload.json --threads 2 --runs 5
 """
 
-import argparse
 import json
 import time
 
-from engines import ENGINES, versions
+from engines import ENGINES, asked
 
 
 def measured(client, query, runs):
@@ -28,20 +27,12 @@ def measured(client, query, runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--versions", action="store_true", help="print which engines are installed, as JSON")
-    parser.add_argument("engine", nargs="?", choices=sorted(ENGINES))
-    parser.add_argument("workload", nargs="?")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
-    if options.versions:
-        print(json.dumps(versions()))
+    options, workload = asked(
+        __doc__,
+        ("--runs", {"type": int, "default": 5}),
+    )
+    if workload is None:
         return
-    if options.workload is None:
-        parser.error("an engine and a workload are needed")
-    with open(options.workload, encoding="utf-8") as file:
-        workload = json.load(file)
     client = ENGINES[options.engine](workload["tables"], options.threads, from_files=False).client()
     for query in workload["queries"]:
         print(json.dumps(measured(client, query, options.runs)), flush=True)

@@ -7,13 +7,12 @@ the CPU time of each run, and the process's peak of memory. An answer stays in t
     python3 kinds.py duckdb workload.json --threads 2 --runs 5
 """
 
-import argparse
 import json
 import math
 import resource
 import time
 
-from engines import ENGINES, versions
+from engines import ENGINES, asked
 
 # DataFusion's averages of decimals have six digits behind the point.
 PRECISION, DIGITS = 1e-9, 1e-6
@@ -50,20 +49,12 @@ def measured(columns, workload, runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--versions", action="store_true", help="print which engines are installed, as JSON")
-    parser.add_argument("engine", nargs="?", choices=sorted(ENGINES))
-    parser.add_argument("workload", nargs="?")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--runs", type=int, default=5)
-    options = parser.parse_args()
-    if options.versions:
-        print(json.dumps(versions()))
+    options, workload = asked(
+        __doc__,
+        ("--runs", {"type": int, "default": 5}),
+    )
+    if workload is None:
         return
-    if options.workload is None:
-        parser.error("an engine and a workload are needed")
-    with open(options.workload, encoding="utf-8") as file:
-        workload = json.load(file)
     engine = ENGINES[options.engine](workload["tables"], options.threads, workload["from_files"])
     print(json.dumps(measured(engine.columns(), workload, options.runs)), flush=True)
 

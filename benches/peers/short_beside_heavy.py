@@ -8,13 +8,12 @@ prints one line of JSON.
     python3 short_beside_heavy.py duckdb workload.json --threads 2 --clients 0 2 8 --seconds 20 --pace-ms 50
 """
 
-import argparse
 import json
 import threading
 import time
 from decimal import Decimal
 
-from engines import ENGINES, versions
+from engines import ENGINES, asked
 
 WARM_UP_S = 1.0
 
@@ -153,23 +152,15 @@ def run_load(clients, heavy_clients, pace_s, lasts_s):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--versions", action="store_true", help="print which engines are installed, as JSON")
-    parser.add_argument("engine", nargs="?", choices=sorted(ENGINES))
-    parser.add_argument("workload", nargs="?")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clients", type=int, nargs="+", default=[0, 2, 8])
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--pace-ms", type=float, default=50.0)
-    parser.add_argument("--from-files", action="store_true", help="each query reads the Parquet files")
-    options = parser.parse_args()
-    if options.versions:
-        print(json.dumps(versions()))
+    options, workload = asked(
+        __doc__,
+        ("--clients", {"type": int, "nargs": "+", "default": [0, 2, 8]}),
+        ("--seconds", {"type": float, "default": 20.0}),
+        ("--pace-ms", {"type": float, "default": 50.0}),
+        ("--from-files", {"action": "store_true", "help": "each query reads the Parquet files"}),
+    )
+    if workload is None:
         return
-    if options.workload is None:
-        parser.error("an engine and a workload are needed")
-    with open(options.workload, encoding="utf-8") as file:
-        workload = json.load(file)
     tables = {name: workload[name] for name in ("lineitem", "customer")}
     clients = Clients(ENGINES[options.engine](tables, options.threads, options.from_files), workload)
     # Each kind once beforehand, so that nothing is measured that happens only the first time.

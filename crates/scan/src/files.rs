@@ -16,6 +16,10 @@ pub use names::{Entry, Kind, Names};
 pub(crate) use native::is_hidden;
 pub use native::{Native, NativeDir, NativeFile};
 
+/// Bytes of a page: what is read lies in memory by pages, and a read that fails behind its first
+/// page ends with one.
+pub(crate) const PAGE: usize = 4 << 10;
+
 /// A file system.
 ///
 /// ```

@@ -13,16 +13,13 @@ use rustix::fs::{
 
 use super::mounts;
 use super::stream::Stream;
-use super::{At, FileSystem, Kind, Names, Status};
+use super::{At, FileSystem, Kind, Names, PAGE, Status};
 
 /// Bytes of directory entries per call: a directory of 400 short names comes at once.
 const ENTRIES: usize = 16 << 10;
 
 /// Bytes up to which a file is what its directory says, if its end can be found.
 const SMALL: u64 = 1 << 20;
-
-/// Bytes of a page: a read that fails behind its first page ends with a page.
-const PAGE: u64 = 4 << 10;
 
 /// The operating system's files.
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,7 +120,7 @@ impl FileSystem for Native {
     fn read_on(&self, file: &NativeFile, offset: u64, into: &mut [u8]) -> io::Result<(usize, bool)> {
         let got = self.read_at(file, offset, into)?;
         let is_plain = matches!(file.0, Opened::File { is_plain: true, .. });
-        let is_short = got < into.len() && !(offset + got as u64).is_multiple_of(PAGE);
+        let is_short = got < into.len() && !(offset + got as u64).is_multiple_of(PAGE as u64);
         Ok((got, is_plain && is_short))
     }
 

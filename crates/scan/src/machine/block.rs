@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::counters::Counters;
-
-pub(crate) const PAGE: usize = 4 << 10;
+use crate::files::PAGE;
 
 /// Room before the page-aligned part.
 const HEAD: usize = 64 << 10;

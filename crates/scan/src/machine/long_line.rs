@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::block::PAGE;
+use crate::files::PAGE;
 
 /// Bytes that a worker keeps from file to file.
 const KEPT: usize = 2 << 20;

@@ -7,6 +7,8 @@
 //!     └ put back first             └► large file: chunks ─► fold ───────┘
 //!                                      claimed, in a window   in order
 //! ```
+//!
+//! By path, tasks wait in one [`queue`] instead of the workers' own.
 
 mod batch;
 mod block;
@@ -21,6 +23,7 @@ mod kept;
 mod lines;
 mod long_line;
 mod order;
+mod queue;
 mod run;
 mod scratch;
 mod source;

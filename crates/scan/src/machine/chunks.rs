@@ -1,6 +1,7 @@
 //! Chunks of a large file: claimed, searched, and put out in order by the worker that completes
 //! the next.
 
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -67,10 +68,7 @@ impl<T: Types> Worker<'_, '_, T> {
     /// Searches chunks of a file for one turn.
     pub(crate) fn chunks(&mut self, chunked: Arc<Chunked<T::Files, OutputOf<T>>>) {
         // What was found in small files does not wait until the large one is searched.
-        if !self.parts.out.is_empty() {
-            let mut out = std::mem::take(&mut self.parts.out);
-            self.put_whole(&mut out);
-            self.parts.out = out;
+        if self.put_ended() {
             self.put_block();
         }
         loop {
@@ -82,7 +80,7 @@ impl<T: Types> Worker<'_, '_, T> {
             let index = match claim {
                 Claim::Chunk { index, share } => {
                     if share {
-                        self.cx.spawn_local(Task::Chunks(Arc::clone(&chunked)));
+                        self.spawn(iter::once(Task::Chunks(Arc::clone(&chunked))));
                         self.cx.publish();
                     }
                     index
@@ -203,7 +201,7 @@ impl<T: Types> Worker<'_, '_, T> {
                 .cx
                 .access("a chunk is out", || chunked.folded(fold, is_enough));
             if spawn {
-                self.cx.spawn_local(Task::Chunks(Arc::clone(chunked)));
+                self.spawn(iter::once(Task::Chunks(Arc::clone(chunked))));
             }
             folded = next;
         }

@@ -14,7 +14,7 @@ use executor_core::ports::Access;
 
 use super::batch::{Ancestor, Batch, BatchOf, Dir, Discovered};
 use super::order::{Position, Tree};
-use super::run::{Types, Walk, Worker};
+use super::run::{TaskOf, Types, Walk, Worker};
 use super::scratch::Decided;
 use super::source::SourceCursor;
 use super::task::Task;
@@ -90,16 +90,16 @@ impl<T: Types> Worker<'_, '_, T> {
         };
         let to = batch.len().min(from + turns * turn);
         cursor.next = to;
-        if to < batch.len() || cursor.more {
-            self.cx.spawn_local(Task::Cursor(Box::new(cursor)));
-            if machine.config.names_only {
-                self.cx.publish();
-            }
+        let has_rest = to < batch.len() || cursor.more;
+        let mut rest = has_rest.then(|| Task::Cursor(Box::new(cursor)));
+        if machine.config.names_only && has_rest {
+            self.spawn(rest.take().into_iter());
+            self.cx.publish();
         }
         let mut decided = std::mem::take(&mut self.parts.decided);
         for begin in (from..to).step_by(turn) {
             self.decide(&batch, begin..to.min(begin + turn), &mut decided);
-            self.hand_on(&batch, &decided);
+            self.hand_on(&batch, &decided, rest.take());
             decided.clear();
         }
         self.parts.decided = decided;
@@ -115,9 +115,7 @@ impl<T: Types> Worker<'_, '_, T> {
             .cx
             .access("take from the source", || source.take(machine.turn));
         let count = taken.files.len();
-        if !taken.ended {
-            self.cx.spawn_local(Task::Source(source));
-        } else if machine.window.is_sorted {
+        if taken.ended && machine.window.is_sorted {
             let total = taken.first_index + count;
             let closed = self.cx.access("end of the source", || {
                 machine.window.close_root(&machine.sink, total)
@@ -136,14 +134,16 @@ impl<T: Types> Worker<'_, '_, T> {
         let all: Vec<Decided> = (0..count as u32)
             .map(|index| Decided { index, is_dir: false })
             .collect();
-        self.hand_on(&batch, &all);
+        self.hand_on(&batch, &all, (!taken.ended).then_some(Task::Source(source)));
     }
 
     /// What an object is, by its own directory or by a look.
     pub(crate) fn kind(&mut self, found: &Discovered<T::Files>) -> io::Result<Kind> {
         match found.kind() {
             Kind::Unknown | Kind::Link => {
-                let Self { machine, cx, parts } = self;
+                let Self {
+                    machine, cx, parts, ..
+                } = self;
                 let follow = machine.follows();
                 let status = cx.access("look at a name", || {
                     found.at(&parts.object.path, follow, |at| machine.files.status(at))
@@ -159,7 +159,9 @@ impl<T: Types> Worker<'_, '_, T> {
         walk: &Walk,
         found: &Discovered<T::Files>,
     ) -> Result<(Dir<T::Files>, bool, Names), Trouble> {
-        let Self { machine, cx, parts } = self;
+        let Self {
+            machine, cx, parts, ..
+        } = self;
         let machine = *machine;
         let path = &parts.object.path;
         let dir = cx.access("open a directory", || {
@@ -358,8 +360,9 @@ impl<T: Types> Worker<'_, '_, T> {
         }
     }
 
-    /// Spawns objects, so that the first runs next; those without a permit are searched here.
-    fn hand_on(&mut self, batch: &Arc<Batch<T::Files>>, decided: &[Decided]) {
+    /// Spawns the rest of a directory and its next objects, so that the first of these runs next.
+    /// Objects without a permit are searched here.
+    fn hand_on(&mut self, batch: &Arc<Batch<T::Files>>, decided: &[Decided], rest: Option<TaskOf<T>>) {
         self.tell();
         let machine = self.machine;
         let wanted = decided.iter().filter(|object| !object.is_dir).count();
@@ -374,31 +377,45 @@ impl<T: Types> Worker<'_, '_, T> {
         // A worker that has no tasks of its own finds the next chunk of a long file before it looks
         // for tasks of others. So small files stand in the same queue, where chunks go to the end.
         // Ordering: Relaxed. As in `share`.
+        let has_rest = rest.is_some();
         let in_turn = !machine.window.is_sorted && machine.long_files.load(Ordering::Relaxed) > 0;
-        for object in decided.iter().rev() {
+        let tasks = decided.iter().rev().filter_map(|object| {
             let has_permit = !object.is_dir && permits > 0;
-            if has_permit {
-                permits -= 1;
-            } else if !object.is_dir {
-                continue;
+            permits -= usize::from(has_permit);
+            (object.is_dir || has_permit).then(|| {
+                let found = Discovered {
+                    batch: Arc::clone(batch),
+                    index: object.index,
+                    has_permit,
+                };
+                (object.is_dir, Task::Object(found))
+            })
+        });
+        if in_turn {
+            self.spawn(rest.into_iter());
+            for (is_dir, task) in tasks {
+                if is_dir {
+                    self.cx.spawn_local(task);
+                } else {
+                    self.cx.spawn_global(task);
+                }
             }
-            let task = Task::Object(Discovered {
-                batch: Arc::clone(batch),
-                index: object.index,
-                has_permit,
-            });
-            if in_turn && !object.is_dir {
-                self.cx.spawn_global(task);
-            } else {
-                self.cx.spawn_local(task);
-            }
+        } else {
+            self.spawn(rest.into_iter().chain(tasks.map(|(_, task)| task)));
         }
-        if decided.len() > alone {
+        if has_rest || decided.len() > alone {
             self.cx.publish();
         }
-        for object in decided.iter().filter(|object| !object.is_dir) {
+        for object in decided {
             if alone == 0 {
                 break;
+            }
+            if object.is_dir {
+                // Its output comes between.
+                if machine.window.is_sorted {
+                    self.put_ended();
+                }
+                continue;
             }
             alone -= 1;
             let found = Discovered {

@@ -25,7 +25,7 @@ impl<T: Types> Worker<'_, '_, T> {
         Outlet {
             file: self.machine.sink.output().begin(object),
             stream,
-            mark: (!self.machine.window.is_sorted).then_some(out.len()),
+            mark: Some(out.len()),
         }
     }
 
@@ -72,8 +72,13 @@ impl<T: Types> Worker<'_, '_, T> {
                 machine.window.finish(&machine.sink, stream, out)
             });
             machine.check(finished);
-        } else if out.len() >= BLOCK || machine.sink.is_prompt() {
-            self.put_whole(out);
+        } else {
+            if machine.window.is_sorted {
+                self.parts.ended.push(stream.position());
+            }
+            if out.len() >= BLOCK || machine.sink.is_prompt() {
+                self.put_whole(out);
+            }
         }
         ended
     }
@@ -87,14 +92,26 @@ impl<T: Types> Worker<'_, '_, T> {
         machine.check(put);
     }
 
-    pub(crate) fn put_whole(&mut self, out: &mut Vec<u8>) {
-        if out.is_empty() {
-            return;
+    /// Puts out the worker's whole objects. Returns whether there were any.
+    pub(crate) fn put_ended(&mut self) -> bool {
+        let mut out = std::mem::take(&mut self.parts.out);
+        let are_any = self.put_whole(&mut out);
+        self.parts.out = out;
+        are_any
+    }
+
+    pub(crate) fn put_whole(&mut self, out: &mut Vec<u8>) -> bool {
+        let Self {
+            machine, cx, parts, ..
+        } = self;
+        let ended = &mut parts.ended;
+        if out.is_empty() && ended.is_empty() {
+            return false;
         }
-        let machine = self.machine;
-        let put = self.cx.access("put out whole objects", || {
-            machine.window.put_whole(&machine.sink, out)
+        let put = cx.access("put out whole objects", || {
+            machine.window.put_whole(&machine.sink, ended, out)
         });
         machine.check(put);
+        true
     }
 }

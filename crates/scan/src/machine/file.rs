@@ -18,6 +18,7 @@ use crate::files::{FileSystem, Kind, Status};
 use crate::object::Object;
 use crate::output::{Findings, More, Output, ReadAt};
 use crate::report::{Outcome, Report, Skipped, Trouble};
+use crate::sink::Sink;
 
 /// A file of more chunks than this is shared among workers.
 const CHUNKS_ALONE: u64 = 8;
@@ -111,7 +112,9 @@ impl<T: Types> Worker<'_, '_, T> {
         let needs_length =
             self.max_size().is_some() || matches!(self.machine.engine.unit(), Unit::Whole { .. });
         let listed = if needs_length { Kind::Unknown } else { found.kind() };
-        let Self { machine, cx, parts } = self;
+        let Self {
+            machine, cx, parts, ..
+        } = self;
         let follow = machine.follows();
         let file = cx.access("open a file", || {
             found.at(&parts.object.path, follow, |at| machine.files.open(at))
@@ -159,7 +162,9 @@ impl<T: Types> Worker<'_, '_, T> {
         let Some(max) = self.max_size() else {
             return Ok(false);
         };
-        let Self { machine, cx, parts } = self;
+        let Self {
+            machine, cx, parts, ..
+        } = self;
         let follow = machine.follows();
         let status = cx.access("look at a name", || {
             found.at(&parts.object.path, follow, |at| machine.files.status(at))
@@ -415,7 +420,7 @@ fn is_large(len: u64, chunk_size: usize) -> bool {
 }
 
 /// The length of a file whose first block is not all of it, or is empty.
-fn look_late<F: FileSystem, E, K>(
+fn look_late<F: FileSystem, E, K: Sink>(
     machine: &Machine<F, E, K>,
     cx: &mut impl Access,
     file: &F::File,

@@ -11,6 +11,7 @@ use executor_core::ports::Access;
 use super::batch::Discovered;
 use super::counters::Counters;
 use super::directory::TURN;
+use super::queue::{Place, Queue};
 use super::scratch::{LocalScratch, Parts, Untold};
 use super::task::Task;
 use super::window::Window;
@@ -45,7 +46,7 @@ where
 const OPEN_A_WORKER: usize = 3;
 
 /// What the tasks of one scan share.
-pub struct Machine<F: FileSystem, E, K> {
+pub struct Machine<F: FileSystem, E, K: Sink> {
     pub(crate) files: F,
     pub(crate) engine: E,
     pub(crate) sink: K,
@@ -54,6 +55,8 @@ pub struct Machine<F: FileSystem, E, K> {
     pub(crate) tree: Option<Walk>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) window: Window,
+    /// The tasks of a scan by path.
+    pub(crate) queue: Option<Queue<F, K::Output>>,
     pub(crate) cancel: CancelToken,
     pub(crate) progress: Arc<Progress>,
     /// Long files whose chunks are shared now.
@@ -76,6 +79,8 @@ pub(crate) struct Worker<'m, 'c, T: Types> {
     pub(crate) machine: &'m Machine<T::Files, T::Engine, T::Sink>,
     pub(crate) cx: &'c mut T::Context,
     pub(crate) parts: Box<Parts<T::Engine>>,
+    /// The task's place among those that wait in the order of paths.
+    pub(crate) place: Option<Place>,
 }
 
 /// The types of one scan and of the context that its tasks run in.
@@ -100,6 +105,8 @@ where
 }
 
 pub(crate) type OutputOf<T> = <<T as Types>::Sink as Sink>::Output;
+
+pub(crate) type TaskOf<T> = Task<<T as Types>::Files, OutputOf<T>>;
 
 pub(crate) type FileOf<T> = <<T as Types>::Files as FileSystem>::File;
 
@@ -133,6 +140,7 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
             tree: None,
             counters: Arc::new(counters),
             window: Window::new(&config),
+            queue: config.sort.then(|| Queue::new(config.workers)),
             cancel: CancelToken::default(),
             progress: Arc::default(),
             long_files: AtomicUsize::new(0),
@@ -192,14 +200,10 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
             machine: self,
             cx,
             parts,
+            place: None,
         };
-        match task {
-            Task::Object(found) => worker.object(found, true),
-            Task::Cursor(cursor) => worker.go_on(*cursor),
-            Task::Chunks(chunked) => worker.chunks(chunked),
-            Task::Source(source) => worker.source(source),
-        }
-        worker.tell();
+        worker.task(task);
+        worker.done();
         let Worker { cx, parts, .. } = worker;
         cx.scratch().put(parts);
     }
@@ -213,7 +217,9 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
         let mut summary = Summary::default();
         for scratch in &mut scratches {
             summary.add(&scratch.summary());
-            let put = self.window.put_whole(&self.sink, &mut scratch.out());
+            let put = self
+                .window
+                .put_whole(&self.sink, &mut Vec::new(), &mut scratch.out());
             self.check(put);
         }
         self.check(self.window.end(&self.sink));
@@ -258,6 +264,57 @@ impl<F: FileSystem, E: Engine, K: Sink> Machine<F, E, K> {
 }
 
 impl<T: Types> Worker<'_, '_, T> {
+    fn task(&mut self, task: TaskOf<T>) {
+        match task {
+            Task::Object(found) => self.object(found, true),
+            Task::Cursor(cursor) => self.go_on(*cursor),
+            Task::Chunks(chunked) => self.chunks(chunked),
+            Task::Source(source) => self.source(source),
+            Task::InOrder => self.in_order(),
+        }
+    }
+
+    /// Runs tasks in the order of paths as long as one waits.
+    fn in_order(&mut self) {
+        let machine = self.machine;
+        let Some(queue) = &machine.queue else {
+            return;
+        };
+        let (mut run, mut ended) = (Vec::new(), Vec::new());
+        loop {
+            self.cx
+                .access("take the next tasks", || queue.take(&mut ended, &mut run));
+            if run.is_empty() {
+                return;
+            }
+            for (place, task) in run.drain(..) {
+                self.place = Some(place);
+                self.task(task);
+                ended.push(place);
+            }
+            self.done();
+        }
+    }
+
+    /// Tasks were run, and what they have found waits for no more of them.
+    fn done(&mut self) {
+        if self.machine.window.is_sorted {
+            self.put_ended();
+        }
+        self.tell();
+    }
+
+    /// Spawns tasks, so that the last one is the next to run.
+    pub(crate) fn spawn(&mut self, tasks: impl Iterator<Item = TaskOf<T>>) {
+        let (machine, place) = (self.machine, self.place);
+        if let Some(queue) = &machine.queue {
+            let asked = self.cx.access("put tasks", || queue.put(place, tasks));
+            (0..asked).for_each(|_| self.cx.spawn_local(Task::InOrder));
+        } else {
+            tasks.for_each(|task| self.cx.spawn_local(task));
+        }
+    }
+
     pub(crate) fn is_cancelled(&self) -> bool {
         self.machine.cancel.is_cancelled()
     }
@@ -308,7 +365,7 @@ impl<T: Types> Worker<'_, '_, T> {
 
 /// Reads once, again after a signal, and not after a cancel. Also returns whether the file is known
 /// to end there.
-pub(crate) fn read<F: FileSystem, E, K>(
+pub(crate) fn read<F: FileSystem, E, K: Sink>(
     machine: &Machine<F, E, K>,
     cx: &mut impl Access,
     file: &F::File,
@@ -330,7 +387,7 @@ pub(crate) fn read<F: FileSystem, E, K>(
     }
 }
 
-impl<F: FileSystem, E, K> fmt::Debug for Machine<F, E, K> {
+impl<F: FileSystem, E, K: Sink> fmt::Debug for Machine<F, E, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
             .field("config", &self.config)

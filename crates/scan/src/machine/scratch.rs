@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::block::Block;
 use super::counters::Counters;
 use super::long_line::LongLine;
+use super::order::Position;
 use crate::engine::{Engine, Found};
 use crate::object::Object;
 use crate::report::Summary;
@@ -22,6 +23,8 @@ pub(crate) struct Parts<E: Engine> {
     pub(crate) found: Found,
     /// Outputs of whole objects that are not yet put out, and of the one in hand.
     pub(crate) out: Vec<u8>,
+    /// In a scan by path, the places of those whole objects.
+    pub(crate) ended: Vec<Position>,
     pub(crate) object: Object,
     pub(crate) decided: Vec<Decided>,
     pub(crate) summary: Summary,
@@ -50,6 +53,7 @@ impl<E: Engine> LocalScratch<E> {
             long: LongLine::default(),
             found: Found::default(),
             out: Vec::new(),
+            ended: Vec::new(),
             object: Object {
                 id: 0,
                 path: std::path::PathBuf::new(),

@@ -7,7 +7,7 @@ use super::batch::Discovered;
 use super::chunked::Chunked;
 use super::directory::Cursor;
 use super::source::SourceCursor;
-use crate::files::FileSystem;
+use crate::files::{FileSystem, Kind};
 use crate::output::Output;
 
 /// What a worker does in one turn: 24 bytes.
@@ -20,6 +20,22 @@ pub enum Task<F: FileSystem, O: Output> {
     Chunks(Arc<Chunked<F, O>>),
     /// The rest of a caller's own files.
     Source(Arc<SourceCursor>),
+    /// Those that wait in the order of paths.
+    InOrder,
+}
+
+impl<F: FileSystem, O: Output> Task<F, O> {
+    /// Whether both are files of one batch, as far as their directory knows.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Object(one), Self::Object(other)) => {
+                Arc::ptr_eq(&one.batch, &other.batch)
+                    && one.kind() == Kind::File
+                    && other.kind() == Kind::File
+            }
+            _ => false,
+        }
+    }
 }
 
 impl<F: FileSystem, O: Output> fmt::Debug for Task<F, O> {
@@ -29,6 +45,7 @@ impl<F: FileSystem, O: Output> fmt::Debug for Task<F, O> {
             Self::Cursor(_) => "Cursor",
             Self::Chunks(_) => "Chunks",
             Self::Source(_) => "Source",
+            Self::InOrder => "InOrder",
         })
     }
 }

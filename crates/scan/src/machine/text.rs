@@ -7,6 +7,7 @@ use crate::cancel::CancelToken;
 use crate::encoding::{Converter, Encoding};
 use crate::files::FileSystem;
 use crate::output::ReadAt;
+use crate::sink::Sink;
 
 /// A file's text, for lines around findings: reads again what a read may leave out.
 pub(crate) struct Again<'f, F: FileSystem> {
@@ -37,7 +38,11 @@ pub(super) fn converted(mut file: &[u8], encoding: Encoding) -> Vec<u8> {
 }
 
 impl<'f, F: FileSystem> Again<'f, F> {
-    pub(crate) fn of<E, K>(machine: &'f Machine<F, E, K>, file: &'f F::File, encoding: Encoding) -> Self {
+    pub(crate) fn of<E, K: Sink>(
+        machine: &'f Machine<F, E, K>,
+        file: &'f F::File,
+        encoding: Encoding,
+    ) -> Self {
         let is_plain = encoding == (Encoding::Bytes { skip: 0 });
         Self {
             files: &machine.files,

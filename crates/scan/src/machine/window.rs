@@ -58,6 +58,10 @@ impl Stream {
             kept: Kept::default(),
         }
     }
+
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
 }
 
 impl Window {
@@ -86,8 +90,14 @@ impl Window {
         self.lock().flush(sink)
     }
 
-    /// Puts out bytes of whole objects, in any order.
-    pub(crate) fn put_whole<K: Sink>(&self, sink: &K, bytes: &mut Vec<u8>) -> io::Result<()> {
+    /// Puts out `bytes` of whole objects. By path they are those at `ended`, between which nothing
+    /// else is to be put out.
+    pub(crate) fn put_whole<K: Sink>(
+        &self,
+        sink: &K,
+        ended: &mut Vec<Position>,
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let mut state = self.lock();
         let State { order, store, .. } = &mut *state;
         match order {
@@ -99,7 +109,21 @@ impl Window {
                 store.add(&mut kept, bytes)?;
                 ready.push_back(kept);
             }
-            _ => state.write(sink, bytes)?,
+            Order::Any { .. } => state.write(sink, bytes)?,
+            Order::ByPath(tree) => {
+                let mut ended = ended.drain(..);
+                let early = ended.as_slice().first().copied();
+                if let Some(first) = early.filter(|first| !bytes.is_empty() && !tree.is_head(*first)) {
+                    let mut kept = Kept::default();
+                    store.add(&mut kept, bytes)?;
+                    tree.keep(first, kept);
+                    ended.next();
+                    bytes.clear();
+                }
+                ended.for_each(|position| tree.gone(position));
+                state.write(sink, bytes)?;
+                state.advance(sink)?;
+            }
         }
         bytes.clear();
         if sink.is_prompt() {

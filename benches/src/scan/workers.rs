@@ -210,13 +210,14 @@ mod tests {
             byte_ns: 0.1,
             process_ms: 0.0,
         };
-        let [one, four, eight] = [1, 4, 8].map(|workers| predict(&sizes, workers, prices));
+        let [one, two, four, eight] = [1, 2, 4, 8].map(|workers| predict(&sizes, workers, prices));
         let work_ns = (202.0 * prices.object_ns + sizes.bytes() as f64 * prices.byte_ns) as u64;
         assert!(
             one.work_ns >= work_ns && one.work_ns < work_ns * 11 / 10,
             "{} of {work_ns}",
             one.work_ns
         );
+        assert!(two.elapsed_ns < one.elapsed_ns * 6 / 10, "{two:?} {one:?}");
         assert!(four.elapsed_ns < one.elapsed_ns * 4 / 10, "{four:?} {one:?}");
         assert!(eight.elapsed_ns < one.elapsed_ns / 5, "{eight:?} {one:?}");
     }

@@ -148,7 +148,7 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
     }
 
     /// Claims the next chunk for a task of this file.
-    pub(crate) fn claim(&self, is_cancelled: bool, has_idle_workers: bool) -> Claim<F, O> {
+    pub(crate) fn claim(&self, is_cancelled: bool) -> Claim<F, O> {
         let mut state = self.lock();
         if is_cancelled && state.next < state.end {
             state.cancelled = true;
@@ -157,7 +157,7 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
         if state.may_claim(self.window()) {
             let index = state.next;
             state.next += 1;
-            let share = has_idle_workers && state.may_claim(self.window()) && state.copies < self.workers;
+            let share = state.may_claim(self.window()) && state.copies < self.workers;
             state.copies += usize::from(share);
             return Claim::Chunk { index, share };
         }

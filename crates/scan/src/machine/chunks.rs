@@ -73,10 +73,7 @@ impl<T: Types> Worker<'_, '_, T> {
         }
         loop {
             let is_cancelled = self.is_cancelled();
-            let is_any_idle = self.cx.has_idle_workers();
-            let claim = self
-                .cx
-                .access("claim a chunk", || chunked.claim(is_cancelled, is_any_idle));
+            let claim = self.cx.access("claim a chunk", || chunked.claim(is_cancelled));
             let index = match claim {
                 Claim::Chunk { index, share } => {
                     if share {

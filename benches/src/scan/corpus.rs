@@ -4,7 +4,7 @@
 //! |---|---|
 //! | R | the unpacked sources in cargo's registry |
 //! | D | the toolchain's pages, where installed |
-//! | L | one log, lines of 20 to 400 bytes |
+//! | L | one log, lines of 20 to 400 bytes: in the page cache as a program wrote it, or as it was read |
 //! | M | a million files of 0 to 200 bytes, in one folder or in a thousand |
 //! | K | 20,000 small files beside one of 2 GiB |
 //! | C | a chain of 1,500 folders with a hundred files each |
@@ -18,7 +18,7 @@ mod trees;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Read as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,6 +43,8 @@ const SPARSE: u64 = 10 << 30;
 const HUNDRED: usize = 100;
 /// Bytes of a read that fills the page cache.
 const READ: usize = 128 << 10;
+/// Bytes of a write by a program that logs: what most libraries gather.
+const WRITE: usize = 8 << 10;
 const GIB: f64 = (1 << 30) as f64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,7 @@ pub(super) enum Corpus {
     Checkout,
     Hundred,
     Log,
+    LogRead,
     ManyInOne,
     ManyInFolders,
     Beside,
@@ -70,6 +73,7 @@ impl Corpus {
             Self::Checkout => "checkout",
             Self::Hundred => "100 of R",
             Self::Log => "L",
+            Self::LogRead => "L, from the disk",
             Self::ManyInOne => "M, one folder",
             Self::ManyInFolders => "M, 1,000 folders",
             Self::Beside => "K",
@@ -167,7 +171,7 @@ impl Corpora {
     fn generated(&self, corpus: Corpus) -> Result<Place> {
         let store = &self.store;
         let path = match corpus {
-            Corpus::Log => {
+            Corpus::Log | Corpus::LogRead => {
                 let bytes = self.log_bytes;
                 store.make("L", bytes, bytes, |folder| {
                     text::log(&folder.join("log"), bytes, text::LOG)
@@ -311,9 +315,29 @@ pub(super) fn evict(place: &Place) -> Result<()> {
     })
 }
 
+/// Writes a file anew, as a program would that logs, and waits until it is on the disk. How a file
+/// came into the page cache decides how large its pages there are; a mapped file is read the faster,
+/// the larger they are. These are small.
+pub(super) fn write_anew(place: &Place) -> Result<()> {
+    let path = place.whole();
+    let anew = path.with_extension("anew");
+    let mut from = fs::File::open(&path)?;
+    let mut to = fs::File::create(&anew)?;
+    let mut block = vec![0; WRITE];
+    loop {
+        let got = from.read(&mut block)?;
+        if got == 0 {
+            break;
+        }
+        to.write_all(&block[..got])?;
+    }
+    to.sync_all()?;
+    fs::rename(&anew, &path)?;
+    Ok(())
+}
+
 /// Reads the data of all files below from the disk, in order, as a copy would. The pages that this
-/// leaves in the cache are larger than those of a search by several threads, and smaller or larger
-/// than those that a program has written; a mapped file is the faster, the larger they are.
+/// leaves in the cache are large.
 pub(super) fn read_anew(place: &Place) -> Result<()> {
     evict(place)?;
     let mut block = vec![0; READ];

@@ -13,7 +13,7 @@ use crate::contender::Role;
 use crate::target::{Of, Target};
 use crate::workload::Workload;
 
-use Corpus::{Beside, Documents, Hundred, Log, ManyInFolders, ManyInOne, Registry};
+use Corpus::{Beside, Documents, Hundred, Log, LogRead, ManyInFolders, ManyInOne, Registry};
 
 /// A line of the table of aims.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,7 @@ const SEARCHES: &[Search] = &[
             (ManyInOne, 0.8),
             (ManyInFolders, 0.8),
             (Log, 0.6),
+            (LogRead, 0.6),
             (Beside, 0.7),
         ],
     },
@@ -94,7 +95,7 @@ const SEARCHES: &[Search] = &[
         what: "1 % of the lines, numbered",
         flags: &["-n", "-e", "ERROR"],
         grep: &["-n", "-e", "ERROR"],
-        on: &[(Log, 0.65)],
+        on: &[(Log, 0.65), (LogRead, 0.65)],
     },
 ];
 
@@ -157,8 +158,10 @@ fn plain(setup: &Setup, search: &Search, corpus: Corpus, aim: f64) -> Result<Opt
     let Some(place) = setup.corpora.place(corpus)? else {
         return Ok(None);
     };
-    if corpus == Log {
-        corpus::read_anew(&place)?;
+    match corpus {
+        Log => corpus::write_anew(&place)?,
+        LogRead => corpus::read_anew(&place)?,
+        _ => {}
     }
     let programs = &setup.programs;
     let ours = |threads| programs.ours.search(threads, search.flags, &place);

@@ -24,5 +24,5 @@ mod value_list;
 pub(crate) use canonical::canonical_floats;
 pub(crate) use node::Node;
 pub use node::{Arithmetic, Comparison, Expr};
-pub(crate) use source::{ColumnSource, Filtered};
+pub(crate) use source::{ColumnSource, Filtered, Values};
 pub(crate) use types::value_type;

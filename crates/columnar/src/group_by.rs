@@ -13,6 +13,7 @@ mod growth;
 mod hand_over;
 mod heavy_hitters;
 mod keys;
+mod known_codes;
 mod merge;
 mod partitioned_keys;
 mod ranges;

@@ -20,6 +20,6 @@ pub use expr::{Arithmetic, Comparison, Expr};
 pub use memory::{MemoryExceeded, MemoryPool, Reservation};
 pub use plan::{Output, SelectPlan, SortKey};
 pub use table::{
-    ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, StoredTable,
-    TableSource,
+    Codes, ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MemoryTable, MorselReader, ReadError,
+    StoredTable, TableSource,
 };

@@ -11,12 +11,14 @@
 //!
 //! A morsel is a row group of a file or a part of one, or a fixed number of rows in memory.
 
+mod codes;
 mod fetched;
 mod memory;
 mod read_error;
 mod source;
 mod statistics;
 
+pub use codes::Codes;
 pub use fetched::{Fetched, Fetching};
 pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;

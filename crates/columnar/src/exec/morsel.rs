@@ -3,17 +3,18 @@
 //! The steps run over chunks of [`CHUNK_ROWS`], so each step finds the last one's output in the
 //! core's cache. A chunk of a column is a slice, never a copy.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Ref, RefCell, RefMut};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::DataType;
 
 use crate::error::ExecError;
 use crate::expr::ColumnSource;
 use crate::memory::{BorrowedBuffer, MemoryPool, Reservation, RetainedSize};
-use crate::table::{Fetched, MorselReader, ReadError, TableSource};
+use crate::table::{Codes, Fetched, MorselReader, ReadError, TableSource};
 
 /// Rows of a chunk: 128 KiB of 64-bit values.
 pub(crate) const CHUNK_ROWS: usize = 16_384;
@@ -26,6 +27,7 @@ pub(crate) struct Morsel<'t> {
     fetched: RefCell<Option<Fetched>>,
     reader: RefCell<Option<Box<dyn MorselReader + 't>>>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
+    codes: RefCell<BTreeMap<usize, Option<Codes>>>,
     borrowed: RefCell<Vec<BorrowedBuffer>>,
     reservation: RefCell<Reservation>,
 }
@@ -49,6 +51,7 @@ impl<'t> Morsel<'t> {
             fetched: RefCell::new(fetched),
             reader: RefCell::new(None),
             columns: RefCell::default(),
+            codes: RefCell::default(),
         }
     }
 
@@ -65,11 +68,7 @@ impl<'t> Morsel<'t> {
         if let Some(values) = self.columns.borrow().get(&column) {
             return Ok(values.clone());
         }
-        let mut reader = self.reader.borrow_mut();
-        let reader = match &mut *reader {
-            Some(reader) => reader,
-            closed => closed.insert(self.open()?),
-        };
+        let mut reader = self.reader()?;
         let mut reservation = self.reservation.borrow_mut();
         let before = reservation.bytes();
         let to_read = reader.bytes_to_read(column);
@@ -82,9 +81,41 @@ impl<'t> Morsel<'t> {
                 .borrow_mut()
                 .extend(BorrowedBuffer::of_table(&values));
         }
-        self.check(column, &values)?;
+        self.check(column, values.len(), values.data_type())?;
         self.columns.borrow_mut().insert(column, values.clone());
         Ok(values)
+    }
+
+    fn codes(&self, column: usize) -> Result<Option<Codes>, ExecError> {
+        if let Some(codes) = self.codes.borrow().get(&column) {
+            return Ok(codes.clone());
+        }
+        let mut reader = self.reader()?;
+        let mut reservation = self.reservation.borrow_mut();
+        let before = reservation.bytes();
+        reservation.grow(reader.bytes_to_read(column))?;
+        let codes = reader.codes(column)?;
+        let own = codes.as_ref().map_or(0, |codes| {
+            let rows: ArrayRef = Arc::new(codes.rows().clone());
+            RetainedSize::by([codes.values(), &rows], &self.borrowed.borrow()).own
+        });
+        reservation.resize(before + own)?;
+        if let Some(codes) = &codes {
+            self.check(column, codes.rows().len(), codes.values().data_type())?;
+        }
+        self.codes.borrow_mut().insert(column, codes.clone());
+        Ok(codes)
+    }
+
+    /// It is opened on first use.
+    fn reader(&self) -> Result<RefMut<'_, dyn MorselReader + 't>, ExecError> {
+        let mut reader = self.reader.borrow_mut();
+        if reader.is_none() {
+            *reader = Some(self.open()?);
+        }
+        Ok(RefMut::map(reader, |reader| {
+            reader.as_deref_mut().expect("it was opened here")
+        }))
     }
 
     fn open(&self) -> Result<Box<dyn MorselReader + 't>, ExecError> {
@@ -121,7 +152,7 @@ impl<'t> Morsel<'t> {
     }
 
     /// A table's wrong column would give wrong results.
-    fn check(&self, column: usize, values: &ArrayRef) -> Result<(), ReadError> {
+    fn check(&self, column: usize, rows: usize, data_type: &DataType) -> Result<(), ReadError> {
         let schema = self.table.schema();
         let field = schema.field(column);
         let refuse = |message: String| {
@@ -129,15 +160,11 @@ impl<'t> Morsel<'t> {
                 .in_part(format!("morsel {}", self.index))
                 .in_column(field.name()))
         };
-        if values.len() != self.rows {
-            return refuse(format!("{} values for {} rows", values.len(), self.rows));
+        if rows != self.rows {
+            return refuse(format!("{rows} values for {} rows", self.rows));
         }
-        if values.data_type() != field.data_type() {
-            return refuse(format!(
-                "values of type {}, not {}",
-                values.data_type(),
-                field.data_type()
-            ));
+        if data_type != field.data_type() {
+            return refuse(format!("values of type {data_type}, not {}", field.data_type()));
         }
         Ok(())
     }
@@ -156,6 +183,11 @@ impl ColumnSource for Chunk<'_, '_> {
 
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
         Ok(self.morsel.column(index)?.slice(self.start, self.rows))
+    }
+
+    fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
+        let rows = self.start..self.start + self.rows;
+        Ok(self.morsel.codes(index)?.map(|codes| codes.slice(rows)))
     }
 }
 

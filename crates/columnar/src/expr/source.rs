@@ -3,16 +3,52 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use arrow::array::{ArrayRef, BooleanArray};
-use arrow::compute::{FilterBuilder, FilterPredicate};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, new_null_array};
+use arrow::compute::{FilterBuilder, FilterPredicate, concat};
 
 use crate::error::ExecError;
+use crate::table::Codes;
 
 pub(crate) trait ColumnSource {
     fn rows(&self) -> usize;
 
     /// A repeated call is cheap.
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError>;
+
+    /// The column as codes into few values, if it is held so.
+    fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
+        let _ = index;
+        Ok(None)
+    }
+}
+
+/// The values that a column's codes stand for, and NULL behind them if a row is NULL.
+pub(crate) struct Values {
+    column: usize,
+    values: ArrayRef,
+}
+
+impl Values {
+    pub(crate) fn of(column: usize, codes: &Codes) -> Result<Self, ExecError> {
+        let mut values = codes.values().clone();
+        if codes.rows().null_count() > 0 {
+            let null = new_null_array(values.data_type(), 1);
+            let both = concat(&[values.as_ref(), null.as_ref()]);
+            values = both.map_err(|error| ExecError::of(format!("column {column}"), error))?;
+        }
+        Ok(Self { column, values })
+    }
+}
+
+impl ColumnSource for Values {
+    fn rows(&self) -> usize {
+        self.values.len()
+    }
+
+    fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
+        assert_eq!(index, self.column, "a condition over one column");
+        Ok(self.values.clone())
+    }
 }
 
 pub(crate) struct Filtered<'a> {
@@ -48,5 +84,14 @@ impl ColumnSource for Filtered<'_> {
             .map_err(|error| ExecError::of(format!("column {index}"), error))?;
         self.columns.borrow_mut().insert(index, kept.clone());
         Ok(kept)
+    }
+
+    fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
+        let Some(whole) = self.source.codes(index)? else {
+            return Ok(None);
+        };
+        let kept = self.predicate.filter(whole.rows());
+        let kept = kept.map_err(|error| ExecError::of(format!("column {index}"), error))?;
+        Ok(Some(whole.with_rows(kept.as_primitive().clone())))
     }
 }

@@ -5,12 +5,15 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Instant;
 
+use arrow::array::{Array as _, BooleanArray};
+use arrow::buffer::BooleanBuffer;
+
 use super::estimate;
 use super::measure::Measured;
 use super::prune;
 use super::selection::Selection;
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, Expr, Filtered};
+use crate::expr::{ColumnSource, Expr, Filtered, Values};
 use crate::table::TableSource;
 
 /// Rows per remaining row above which a step reads only the remaining rows.
@@ -29,6 +32,8 @@ pub(crate) struct FilterStep {
     /// All must hold.
     conditions: Vec<Expr>,
     can_fail: bool,
+    /// The column, if it is the only one and no value of it can fail.
+    only_column: Option<usize>,
     /// The fraction of rows expected to pass.
     selectivity: f64,
     /// Cost per row, in comparisons of two integers.
@@ -117,6 +122,7 @@ impl FilterStep {
     fn new(condition: Expr, table: &dyn TableSource) -> Self {
         Self {
             can_fail: condition.can_fail(),
+            only_column: only_column(&condition),
             selectivity: estimate::selectivity(&condition, table),
             cost: estimate::cost(&condition),
             conditions: vec![condition],
@@ -144,11 +150,40 @@ impl FilterStep {
         (1.0 - selectivity) / cost.max(1e-3)
     }
 
+    /// The rows that pass, if the step's only column is held as codes: each value is looked at once.
+    fn kept_codes(&self, rows: &dyn ColumnSource) -> Result<Option<BooleanArray>, ExecError> {
+        let Some(column) = self.only_column else {
+            return Ok(None);
+        };
+        let Some(codes) = rows.codes(column)? else {
+            return Ok(None);
+        };
+        let values = Values::of(column, &codes)?;
+        let mut kept = Selection::all(values.rows());
+        for condition in &self.conditions {
+            kept.and(&condition.evaluate_condition(&values)?);
+        }
+        let kept = kept.mask();
+        let is_kept: Vec<bool> = kept.values().iter().collect();
+        let (rows, null) = (codes.rows(), codes.values().len());
+        let numbers = rows.values();
+        let bits = match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
+            None => BooleanBuffer::collect_bool(rows.len(), |row| is_kept[numbers[row] as usize]),
+            Some(nulls) => BooleanBuffer::collect_bool(rows.len(), |row| match nulls.is_valid(row) {
+                true => is_kept[numbers[row] as usize],
+                false => is_kept[null],
+            }),
+        };
+        Ok(Some(BooleanArray::new(bits, None)))
+    }
+
     fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
         let start = Instant::now();
         let before = selection.count();
         let sparse = before * SPARSE < selection.rows();
-        if !selection.is_all() && (self.can_fail || sparse) {
+        if let Some(kept) = self.kept_codes(rows)? {
+            selection.and(&kept);
+        } else if !selection.is_all() && (self.can_fail || sparse) {
             let left = Filtered::new(rows, &selection.mask());
             let mut inner = Selection::all(before);
             for condition in &self.conditions {
@@ -163,6 +198,12 @@ impl FilterStep {
         self.measured.add(before, selection.count(), start.elapsed());
         Ok(())
     }
+}
+
+fn only_column(condition: &Expr) -> Option<usize> {
+    let columns = condition.columns();
+    let is_one = columns.len() == 1 && !condition.can_fail();
+    columns.first().copied().filter(|_| is_one)
 }
 
 impl fmt::Display for FilterStep {

@@ -16,12 +16,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, UInt32Array};
-use arrow::compute::take_arrays;
+use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt32Array};
+use arrow::compute::{take, take_arrays};
+use arrow::datatypes::UInt32Type;
 
 use super::hand_over::OpenTable;
 use super::heavy_hitters::Mode;
 use super::keys::RowKeys;
+use super::known_codes::KnownCodes;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::table::GroupTable;
@@ -30,6 +32,7 @@ use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
 use crate::partition::partition_rows;
+use crate::table::Codes;
 
 const SAMPLE_ROWS: usize = 4_096;
 /// Slots per sample, because data changes along a table.
@@ -49,6 +52,7 @@ pub(crate) struct Grouping<'p> {
     new: usize,
     of_rows: usize,
     row_keys: RowKeys,
+    known_codes: KnownCodes,
     chunk: Reservation,
 }
 
@@ -80,6 +84,7 @@ impl<'p> Grouping<'p> {
             mode,
             rows: 0,
             row_keys: RowKeys::default(),
+            known_codes: KnownCodes::default(),
             chunk: Reservation::of(plan.pool().cloned()),
             plan,
         })
@@ -97,13 +102,20 @@ impl<'p> Grouping<'p> {
         let evaluate = |exprs: &[Expr]| -> Result<Vec<ArrayRef>, ExecError> {
             exprs.iter().map(|expr| expr.evaluate(rows)).collect()
         };
-        let columns = evaluate(self.plan.keys())?;
-        let arguments = evaluate(self.plan.aggregates().arguments())?;
         let count = rows.rows();
         assert!(
             u32::try_from(self.rows + count).is_ok(),
             "fewer than 2^32 rows in a slot"
         );
+        let passes_through = matches!(self.mode.as_deref(), Some(Mode::PassThrough { .. }));
+        if !passes_through && self.assign_codes(rows)? {
+            let arguments = evaluate(self.plan.aggregates().arguments())?;
+            self.update(&arguments)?;
+            self.note(count);
+            return Ok(());
+        }
+        let columns = evaluate(self.plan.keys())?;
+        let arguments = evaluate(self.plan.aggregates().arguments())?;
         let Some(encoding) = self.plan.encoding() else {
             let all = GroupIds::Single { rows: count };
             self.plan.aggregates().update(&mut self.states, &arguments, all)?;
@@ -112,7 +124,6 @@ impl<'p> Grouping<'p> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
         let base = self.position_of(self.rows as u32);
         let position = |row: usize| base + row as u64;
-        let passes_through = matches!(self.mode.as_deref(), Some(Mode::PassThrough { .. }));
         if !passes_through && self.groups().assign_numbers(&columns, position)? {
             self.update(&arguments)?;
             self.note(count);
@@ -130,6 +141,44 @@ impl<'p> Grouping<'p> {
         self.row_keys = keys;
         self.note(count);
         Ok(())
+    }
+
+    /// Finds the rows' groups if all keys are held as codes with few combinations.
+    fn assign_codes(&mut self, rows: &dyn ColumnSource) -> Result<bool, ExecError> {
+        let Some(encoding) = self.plan.encoding() else {
+            return Ok(false);
+        };
+        let Some(keys) = KnownCodes::of(self.plan.keys(), rows)? else {
+            return Ok(false);
+        };
+        let Some(bytes) = KnownCodes::bytes(&keys) else {
+            return Ok(false);
+        };
+        self.reserve_chunk(bytes)?;
+        let firsts = self.known_codes.take(&keys);
+        if !firsts.is_empty() {
+            let fail = |error| ExecError::of("group by", error);
+            let picked = UInt32Array::from(firsts);
+            let value = |key: &Codes| -> Result<ArrayRef, ExecError> {
+                let codes = take(key.rows(), &picked, None).map_err(fail)?;
+                let values = take(key.values(), codes.as_primitive::<UInt32Type>(), None).map_err(fail)?;
+                Ok(canonical_floats(&values))
+            };
+            let columns = keys.iter().map(value).collect::<Result<Vec<_>, _>>()?;
+            let mut row_keys = std::mem::take(&mut self.row_keys);
+            encoding.read(&columns, picked.len(), &mut row_keys);
+            let base = self.position_of(self.rows as u32);
+            let position = |at: usize| base + u64::from(picked.value(at));
+            self.groups()
+                .assign(&columns, &row_keys, position)
+                .map_err(fail)?;
+            self.row_keys = row_keys;
+            let groups = self.keys.as_ref().map_or(&[][..], GroupTable::groups);
+            self.known_codes.learn(picked.values(), groups);
+        }
+        let groups = self.keys.as_mut().expect("a grouping by keys");
+        groups.assign_known(rows.rows(), self.known_codes.groups())?;
+        Ok(true)
     }
 
     fn note(&mut self, count: usize) {

@@ -139,6 +139,20 @@ impl GroupTable {
         Ok(())
     }
 
+    /// Takes the groups of rows that were found otherwise.
+    pub(crate) fn assign_known(
+        &mut self,
+        rows: usize,
+        groups: impl Iterator<Item = u32>,
+    ) -> Result<(), MemoryExceeded> {
+        self.groups.clear();
+        self.groups.reserve(rows)?;
+        for group in groups {
+            self.groups.push(group)?;
+        }
+        Ok(())
+    }
+
     /// Looks up the rows of `columns` as numbers. Returns false if the key is no number, a row is
     /// NULL, or numbers are far apart; then use [`assign`](Self::assign).
     pub(crate) fn assign_numbers(

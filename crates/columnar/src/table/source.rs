@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 
+use super::codes::Codes;
 use super::fetched::{Fetched, Fetching};
 use super::read_error::ReadError;
 use super::statistics::ColumnStatistics;
@@ -83,6 +84,17 @@ pub trait MorselReader {
     ///
     /// A [`ReadError`] that names the file, the part of it and the column.
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError>;
+
+    /// `column` as codes into few values, if the morsel holds it so. The scan asks before
+    /// [`column`](Self::column), which it then may still call. The default is `None`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`column`](Self::column).
+    fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
+        let _ = column;
+        Ok(None)
+    }
 
     /// The most bytes that [`column`](Self::column) allocates for `column`. The default is 0: the
     /// table has the values, or the reader [holds](Self::bytes) them.

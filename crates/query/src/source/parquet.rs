@@ -10,9 +10,12 @@
 //! which share the pages' bytes. The row group's statistics are its zone map.
 
 mod chunks;
+mod coded;
 mod damage;
 mod footer;
+mod hybrid;
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
 use std::ops::Range;
@@ -26,7 +29,8 @@ use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use columnar::{
-    ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MorselReader, ReadError, StoredTable, TableSource,
+    Codes, ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MorselReader, ReadError, StoredTable,
+    TableSource,
 };
 
 use self::chunks::Chunks;
@@ -41,6 +45,8 @@ const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
 const RANGES_MAX: usize = 4_096;
 /// Rows decoded at once, bounded since the footer's count sizes the allocation.
 const BATCH_ROWS: usize = 1 << 20;
+/// Rows for each value of a column that is worth its codes.
+const ROWS_PER_VALUE: usize = 16;
 
 /// A Parquet file or a folder of files with the same columns.
 #[derive(Debug)]
@@ -232,7 +238,12 @@ impl StoredTable for ParquetTable {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];
         let chunks = Chunks::new(file.source.bytes(), fetched);
-        Ok(Box::new(ParquetReader { file, morsel, chunks }))
+        Ok(Box::new(ParquetReader {
+            file,
+            morsel,
+            chunks,
+            codes: BTreeMap::new(),
+        }))
     }
 }
 
@@ -378,6 +389,8 @@ struct ParquetReader<'a> {
     file: &'a ParquetFile,
     morsel: &'a Morsel,
     chunks: Chunks,
+    /// Columns whose codes were asked for, and have few values.
+    codes: BTreeMap<usize, Codes>,
 }
 
 impl MorselReader for ParquetReader<'_> {
@@ -388,6 +401,16 @@ impl MorselReader for ParquetReader<'_> {
                 .in_part(format!("row group {}", self.morsel.row_group))
                 .in_column(self.file.metadata.schema().field(column).name())
         })
+    }
+
+    fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
+        let values_max = self.morsel.rows.len() / ROWS_PER_VALUE;
+        // What fails here fails again, with its place, when the column is read.
+        let codes = guarded(|| Ok(self.read_codes(column, values_max))).unwrap_or(None);
+        if let Some(codes) = &codes {
+            self.codes.insert(column, codes.clone());
+        }
+        Ok(codes)
     }
 
     fn bytes_to_read(&self, column: usize) -> usize {
@@ -405,7 +428,20 @@ impl MorselReader for ParquetReader<'_> {
 }
 
 impl ParquetReader<'_> {
+    /// `None` if they stand for more than `values_max` values, or another reader is needed.
+    fn read_codes(&self, column: usize, values_max: usize) -> Option<Codes> {
+        let Morsel { row_group, rows, .. } = self.morsel;
+        let is_whole = self.morsel.whole && rows.len() <= BATCH_ROWS;
+        let metadata = &self.file.metadata;
+        let read = || coded::read(&self.chunks, metadata, *row_group, column, rows.len(), values_max);
+        is_whole.then(read).flatten()
+    }
+
     fn read(&self, column: usize) -> Result<ArrayRef, String> {
+        let known = self.codes.get(&column).cloned();
+        if let Some(codes) = known.or_else(|| self.read_codes(column, usize::MAX)) {
+            return codes.decoded().map_err(|error| error.to_string());
+        }
         let Morsel {
             row_group,
             ref rows,

@@ -8,6 +8,7 @@
 //! ```
 
 mod aggregates;
+mod drawn_file;
 pub(crate) mod generator;
 mod reference;
 pub(crate) mod tiny_table;
@@ -18,9 +19,12 @@ use query::QueryError;
 use self::aggregates::FUNCTIONS;
 use self::generator::Case;
 use self::reference::{DivisionByZero, Fault, answer};
+use crate::folder::Folder;
+use crate::inputs::open;
 use crate::run::{assert_same_bits, catalog, executors, query, rows};
 
 const QUERIES: u64 = 400;
+const FILES: u64 = 2_000;
 
 #[test]
 fn generated_queries_agree_with_a_row_at_a_time_evaluator() {
@@ -59,6 +63,24 @@ fn generated_queries_agree_with_a_row_at_a_time_evaluator() {
             answered > QUERIES * 9 / 10 && failed > 0,
             "{answered} answered, {failed} divided by zero"
         );
+    }
+}
+
+#[test]
+fn generated_queries_over_generated_files_agree_with_a_row_at_a_time_evaluator() {
+    let executor = &executors()[1];
+    let folder = Folder::new();
+    for seed in 0..FILES {
+        let case = Case::generate(seed);
+        let path = case.file(folder.root());
+        let what = format!("seed {seed}: {}", case.sql);
+        let table = open(&path).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let result = query(&case.sql, &catalog(table), executor);
+        match (answer(&case.sql, &case.table, Fault::None), result) {
+            (Ok(expected), Ok(result)) => assert_eq!(rows(&result), expected, "{what}"),
+            (Err(DivisionByZero), Err(QueryError::DivisionByZero { .. })) => {}
+            (expected, found) => panic!("{what}\nexpected {expected:?}\nfound {found:?}"),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use query::{QueryResult, source};
 
 use crate::run::{Row, executor, rows};
 
-fn open(path: &Path) -> Result<Arc<dyn TableSource>, String> {
+pub(crate) fn open(path: &Path) -> Result<Arc<dyn TableSource>, String> {
     source::open("t", path, &executor(2)).map_err(|error| error.to_string())
 }
 

@@ -121,7 +121,11 @@ pub(super) fn bytes_to_read(
             _ => usize::try_from(chunk.uncompressed_size()).unwrap_or(0),
         };
         let pages = pages as u128 * rows as u128 / group_rows as u128;
-        let values = rows.saturating_mul(value + stored).saturating_add(rows / 4);
+        // Of a column with a dictionary, codes come first.
+        let code = chunk.dictionary_page_offset().map_or(0, |_| size_of::<u32>());
+        let values = rows
+            .saturating_mul(value + stored + code)
+            .saturating_add(rows / 4);
         bytes = bytes
             .saturating_add(values)
             .saturating_add(usize::try_from(pages).unwrap_or(usize::MAX));

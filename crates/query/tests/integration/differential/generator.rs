@@ -2,13 +2,15 @@
 //!
 //! Floats are quarters and no quotient is summed, so no answer depends on rounding.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use columnar::TableSource;
 
 use super::aggregates;
+use super::drawn_file;
 use super::reference::{Table, date};
-use super::tiny_table::TinyTable;
+use super::tiny_table::{TinyTable, batch};
 use crate::run::{Cell, Row};
 
 pub(crate) const COLUMNS: [&str; 8] = ["i", "j", "d", "f", "s", "u", "day", "b"];
@@ -22,6 +24,8 @@ pub(crate) struct Case {
     pub(crate) sql: String,
     morsel_rows: usize,
     zone_maps: bool,
+    coded: usize,
+    random: Random,
 }
 
 impl Case {
@@ -44,20 +48,28 @@ impl Case {
             sql,
             morsel_rows,
             zone_maps,
+            coded: random.below(1 << COLUMNS.len()),
+            random,
         }
     }
 
     pub(crate) fn source(&self) -> Arc<dyn TableSource> {
-        Arc::new(TinyTable::new(
-            &self.table.columns,
-            &self.table.rows,
-            self.morsel_rows,
-            self.zone_maps,
-        ))
+        let batch = batch(&self.table.columns, &self.table.rows);
+        let table = TinyTable::of(batch, self.morsel_rows);
+        Arc::new(table.with_zone_maps(self.zone_maps).with_codes(self.coded))
+    }
+
+    /// The table as a Parquet file in `folder`, written as the seed likes.
+    pub(crate) fn file(&self, folder: &Path) -> PathBuf {
+        let path = folder.join("t.parquet");
+        let batch = batch(&self.table.columns, &self.table.rows);
+        drawn_file::write(&path, &batch, self.random.clone());
+        path
     }
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Clone, Debug)]
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -73,7 +85,7 @@ impl Random {
         (self.next() % bound as u64) as usize
     }
 
-    fn chance(&mut self, n: usize) -> bool {
+    pub(super) fn chance(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 

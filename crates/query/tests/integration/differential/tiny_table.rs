@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray,
+    ArrayRef, AsArray as _, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array,
+    RecordBatch, StringArray,
 };
-use arrow::datatypes::SchemaRef;
-use columnar::{ColumnStatistics, MorselReader, ReadError, TableSource};
+use arrow::datatypes::{DataType, SchemaRef, UInt32Type};
+use columnar::{Codes, ColumnStatistics, MorselReader, ReadError, TableSource};
 
 use crate::run::{Cell, Row};
 
@@ -16,28 +16,28 @@ pub(crate) struct TinyTable {
     batch: RecordBatch,
     morsel_rows: usize,
     zone_maps: bool,
+    /// A bit for each column that is held as codes.
+    coded: usize,
 }
 
 impl TinyTable {
-    pub(crate) fn new(columns: &[&'static str], rows: &[Row], morsel_rows: usize, zone_maps: bool) -> Self {
-        let arrays = columns
-            .iter()
-            .enumerate()
-            .map(|(index, name)| (*name, array(name, index, rows), true));
-        let batch = RecordBatch::try_from_iter_with_nullable(arrays).expect("columns of one length");
-        Self {
-            batch,
-            morsel_rows,
-            zone_maps,
-        }
-    }
-
     pub(crate) fn of(batch: RecordBatch, morsel_rows: usize) -> Self {
         Self {
             batch,
             morsel_rows,
             zone_maps: false,
+            coded: 0,
         }
+    }
+
+    #[must_use]
+    pub(crate) fn with_zone_maps(self, zone_maps: bool) -> Self {
+        Self { zone_maps, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_codes(self, coded: usize) -> Self {
+        Self { coded, ..self }
     }
 
     fn start(&self, morsel: usize) -> usize {
@@ -84,18 +84,43 @@ impl TableSource for TinyTable {
     }
 
     fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        Ok(Box::new(Reader(
-            self.batch.slice(self.start(morsel), self.rows(morsel)),
-        )))
+        Ok(Box::new(Reader {
+            batch: self.batch.slice(self.start(morsel), self.rows(morsel)),
+            coded: self.coded,
+        }))
     }
 }
 
-struct Reader(RecordBatch);
+struct Reader {
+    batch: RecordBatch,
+    coded: usize,
+}
 
 impl MorselReader for Reader {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        Ok(self.0.column(column).clone())
+        Ok(self.batch.column(column).clone())
     }
+
+    fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
+        let values = self.batch.column(column);
+        let data_type =
+            DataType::Dictionary(Box::new(DataType::UInt32), Box::new(values.data_type().clone()));
+        // Booleans have no codes.
+        let coded = arrow::compute::cast(values, &data_type).ok();
+        Ok(coded.filter(|_| self.coded >> column & 1 == 1).map(|coded| {
+            let coded = coded.as_dictionary::<UInt32Type>();
+            Codes::try_new(coded.keys().clone(), coded.values().clone()).expect("a value for each code")
+        }))
+    }
+}
+
+/// The columns of a table of rows.
+pub(crate) fn batch(columns: &[&'static str], rows: &[Row]) -> RecordBatch {
+    let arrays = columns
+        .iter()
+        .enumerate()
+        .map(|(index, name)| (*name, array(name, index, rows), true));
+    RecordBatch::try_from_iter_with_nullable(arrays).expect("columns of one length")
 }
 
 fn array(name: &str, index: usize, rows: &[Row]) -> ArrayRef {

@@ -1,0 +1,153 @@
+//! Numbers as Parquet writes levels and codes: runs of one number, and numbers packed by the bit.
+//!
+//! The format is *RLE / bit-packing hybrid* in
+//! [Parquet's encodings](https://parquet.apache.org/docs/file-format/data-pages/encodings/).
+
+/// Widest number in bits.
+pub(super) const WIDTH_MAX: usize = 32;
+
+/// Appends `count` numbers of `width` bits. `None` if `bytes` end before, or are no such numbers.
+pub(super) fn read(mut bytes: &[u8], width: usize, count: usize, into: &mut Vec<u32>) -> Option<()> {
+    let end = into.len().checked_add(count)?;
+    into.reserve(count);
+    while into.len() < end {
+        let left = end - into.len();
+        let header = varint(&mut bytes)?;
+        let run = usize::try_from(header >> 1).ok().filter(|run| *run > 0)?;
+        if header & 1 == 0 {
+            let (number, rest) = bytes.split_at_checked(width.div_ceil(8))?;
+            bytes = rest;
+            let mut wide = [0; 4];
+            wide[..number.len()].copy_from_slice(number);
+            into.resize(into.len() + run.min(left), u32::from_le_bytes(wide));
+        } else {
+            let (packed, rest) = bytes.split_at_checked(run.checked_mul(width)?)?;
+            bytes = rest;
+            let groups = run.min(left.div_ceil(8));
+            unpack(&packed[..groups * width], width, groups, into);
+            into.truncate(end);
+        }
+    }
+    Some(())
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Appends the numbers of `groups` of 8.
+fn unpack(packed: &[u8], width: usize, groups: usize, into: &mut Vec<u32>) {
+    let begin = into.len();
+    into.resize(begin + 8 * groups, 0);
+    let (into, _) = into[begin..].as_chunks_mut::<8>();
+    macro_rules! of_width {
+        ($($width:literal)*) => {
+            match width {
+                0 => {}
+                $($width => unpack_groups::<$width>(packed, into),)*
+                _ => unreachable!("a number has at most 32 bits"),
+            }
+        };
+    }
+    of_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+}
+
+/// The compiler knows each shift, since it knows the width.
+fn unpack_groups<const WIDTH: usize>(packed: &[u8], into: &mut [[u32; 8]]) {
+    let (packed, _) = packed.as_chunks::<WIDTH>();
+    let mask = u64::MAX >> (64 - WIDTH);
+    for (group, numbers) in packed.iter().zip(into) {
+        if WIDTH <= 8 {
+            let word = word_of(group, 0);
+            for (at, number) in numbers.iter_mut().enumerate() {
+                *number = (word >> (at * WIDTH) & mask) as u32;
+            }
+        } else {
+            for (at, number) in numbers.iter_mut().enumerate() {
+                let bit = at * WIDTH;
+                *number = (word_of(group, bit / 8) >> (bit % 8) & mask) as u32;
+            }
+        }
+    }
+}
+
+/// Up to eight bytes from `begin` on.
+fn word_of<const WIDTH: usize>(group: &[u8; WIDTH], begin: usize) -> u64 {
+    let mut word = [0; 8];
+    let bytes = &group[begin..WIDTH.min(begin + 8)];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+        while number >= 0x80 {
+            out.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        out.push(number as u8);
+    }
+
+    fn packed(numbers: &[u32], width: usize) -> Vec<u8> {
+        let mut bytes = vec![0; numbers.len() * width / 8];
+        for (at, number) in numbers.iter().enumerate() {
+            for bit in 0..width {
+                let place = at * width + bit;
+                bytes[place / 8] |= u8::from(number >> bit & 1 == 1) << (place % 8);
+            }
+        }
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            width in 0..=WIDTH_MAX,
+            parts in proptest::collection::vec((any::<bool>(), 1_usize..20, any::<u32>()), 1..10),
+            short in 0_usize..8,
+        ) {
+            let mask = (u64::MAX >> (64 - width.max(1))) as u32 * u32::from(width > 0);
+            let (mut bytes, mut expected) = (Vec::new(), Vec::new());
+            for (is_run, count, seed) in parts {
+                if is_run {
+                    put_varint((count as u64) << 1, &mut bytes);
+                    bytes.extend(&(seed & mask).to_le_bytes()[..width.div_ceil(8)]);
+                    expected.extend(std::iter::repeat_n(seed & mask, count));
+                } else {
+                    let number = |at: usize| seed.wrapping_mul(2 * at as u32 + 1).rotate_left(at as u32) & mask;
+                    let numbers: Vec<u32> = (0..8 * count).map(number).collect();
+                    put_varint((count as u64) << 1 | 1, &mut bytes);
+                    bytes.extend(packed(&numbers, width));
+                    expected.extend(numbers);
+                }
+            }
+            let count = expected.len().saturating_sub(short);
+            let mut found = vec![7];
+            prop_assert_eq!(read(&bytes, width, count, &mut found), Some(()));
+            prop_assert_eq!(&found[1..], &expected[..count]);
+            prop_assert_eq!(read(&bytes, width, expected.len() + 1, &mut Vec::new()), None);
+        }
+
+        #[test]
+        fn any_bytes_end(bytes in proptest::collection::vec(any::<u8>(), 0..40), width in 0..=WIDTH_MAX) {
+            let mut found = Vec::new();
+            if read(&bytes, width, 1_000, &mut found).is_some() {
+                prop_assert_eq!(found.len(), 1_000);
+            }
+        }
+    }
+}

@@ -65,6 +65,9 @@ fn main() -> ExitCode {
     if let Some(arguments) = scan::launch::asked_for() {
         return done(scan::launch::launch_here(&arguments));
     }
+    if let Some(root) = scan::floor::asked_for() {
+        return done(scan::floor::read_all(root));
+    }
     let benches = benches();
     match Options::read(std::env::args_os().skip(1), &benches) {
         Ok((bench, options)) => done(run(bench, &options)),

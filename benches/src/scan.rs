@@ -14,6 +14,7 @@ mod cancel;
 mod corpus;
 mod digest;
 mod fairness;
+pub(crate) mod floor;
 pub(crate) mod launch;
 mod memory;
 mod part;

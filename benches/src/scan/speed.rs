@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::Setup;
 use super::corpus::{self, CHAIN, Corpus, RARE};
+use super::floor::{self, FLOOR};
 use super::part::{Made, Part};
 use super::program::{OURS, PEER};
 use super::table::{Line, REACHED, TIMES, Table};
@@ -26,6 +27,7 @@ struct Search {
     on: &'static [(Corpus, f64)],
 }
 
+const RARE_LITERAL: &[&str] = &["-e", RARE];
 const WORDS: &str = "bikeshed|thundering|spurious|livelock|PhantomPinned";
 const NO_LITERAL: &str = r"\w{5}\s+\w{5}\s+\w{5}";
 
@@ -43,7 +45,7 @@ const SEARCHES: &[Search] = &[
     },
     Search {
         what: "rare literal",
-        flags: &["-e", RARE],
+        flags: RARE_LITERAL,
         grep: &["-rI", "-e", RARE],
         on: &[
             (Registry, 0.9),
@@ -173,6 +175,10 @@ fn plain(setup: &Setup, search: &Search, corpus: Corpus, aim: f64) -> Result<Opt
         targets.push(Target::as_fast(TWO_OF_ONE, Of::Row(OURS_ONE)));
     }
     rows.push(Line::new(PEER, Role::Peer, peer));
+    if search.flags == RARE_LITERAL && !matches!(corpus, Log | LogRead) {
+        let floor = Line::new(FLOOR, Role::Baseline, floor::call(&place)?);
+        rows.push(floor.not_verified());
+    }
     // Without a literal grep takes tens of seconds, and minutes for a large log.
     let is_slow = search.flags.contains(&NO_LITERAL);
     let grep_rounds = if is_slow { 1 } else { GREP_ROUNDS };

@@ -14,7 +14,7 @@ pub trait Sink: Send + Sync {
     /// The output.
     fn output(&self) -> &Self::Output;
 
-    /// Takes whole lines, at most some 64 KiB of them unless one object's part is larger. One
+    /// Takes whole lines, some 64 to 256 KiB of them unless one object's part is larger. One
     /// worker at a time.
     ///
     /// # Errors

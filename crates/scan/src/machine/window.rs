@@ -1,11 +1,20 @@
 //! The outlet: puts each object's bytes out in one piece, and objects by path if that is asked for.
 //!
-//! One lock guards it. It is held while the sink writes, as a sink that is full stops the scan
-//! anyway. No worker waits for a turn: one without keeps its bytes here.
+//! ```text
+//!   whole objects ─┐
+//!   parts, in turn ┴─► block ─► the sink, by one worker       others fill the next block meanwhile
+//!   out of turn ─────► kept
+//! ```
+//!
+//! One lock guards what waits, another the sink. No worker waits for a turn: one without keeps its
+//! bytes here. While one worker writes, others put out on, until some blocks wait; then they wait
+//! for the sink, since a sink that is full stops the scan anyway. The lock of the sink is taken with
+//! the other one held, and never the other way round.
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::kept::{Kept, Store};
 use super::order::{NodeId, Position, Tree};
@@ -16,9 +25,14 @@ use crate::sink::Sink;
 /// Bytes of a block that the sink gets.
 pub(crate) const BLOCK: usize = 64 << 10;
 
+/// Bytes that may wait for a sink that is busy.
+const WAITING_MAX: usize = 4 * BLOCK;
+
 #[derive(Debug)]
 pub(crate) struct Window {
     state: Mutex<State>,
+    /// What the sink gets. It is held as long as the sink writes.
+    writing: Mutex<Vec<u8>>,
     pub(crate) is_sorted: bool,
 }
 
@@ -34,6 +48,7 @@ pub(crate) struct Stream {
 struct State {
     order: Order,
     store: Store,
+    /// What goes out next.
     block: Vec<u8>,
     /// Once the sink's first bytes are in the block or out: how many of their separator are not.
     began: Option<usize>,
@@ -76,6 +91,7 @@ impl Window {
         };
         Self {
             is_sorted: config.sort,
+            writing: Mutex::default(),
             state: Mutex::new(State {
                 order,
                 store: Store::new(config.kept_bytes_max, config.temporary.clone()),
@@ -87,7 +103,7 @@ impl Window {
 
     /// Hands what is out, and does not fill a block yet, to the sink.
     pub(crate) fn flush<K: Sink>(&self, sink: &K) -> io::Result<()> {
-        self.lock().flush(sink)
+        self.write(sink, self.lock(), 1)
     }
 
     /// Puts out `bytes` of whole objects. By path they are those at `ended`, between which nothing
@@ -109,7 +125,7 @@ impl Window {
                 store.add(&mut kept, bytes)?;
                 ready.push_back(kept);
             }
-            Order::Any { .. } => state.write(sink, bytes)?,
+            Order::Any { .. } => self.put(sink, &mut state, bytes)?,
             Order::ByPath(tree) => {
                 let mut ended = ended.drain(..);
                 let early = ended.as_slice().first().copied();
@@ -121,16 +137,12 @@ impl Window {
                     bytes.clear();
                 }
                 ended.for_each(|position| tree.gone(position));
-                state.write(sink, bytes)?;
-                state.advance(sink)?;
+                self.put(sink, &mut state, bytes)?;
+                self.advance(sink, &mut state)?;
             }
         }
         bytes.clear();
-        if sink.is_prompt() {
-            state.flush(sink)
-        } else {
-            Ok(())
-        }
+        self.write_full(sink, state)
     }
 
     /// Puts out a part of an object, or keeps it until its turn.
@@ -141,16 +153,13 @@ impl Window {
             Order::ByPath(tree) => tree.is_head(stream.position),
         };
         if has_turn {
-            state.write_kept(sink, std::mem::take(&mut stream.kept))?;
-            state.write(sink, bytes)?;
-            if sink.is_prompt() {
-                state.flush(sink)?;
-            }
+            self.put_kept(sink, &mut state, mem::take(&mut stream.kept))?;
+            self.put(sink, &mut state, bytes)?;
         } else {
             state.store.add(&mut stream.kept, bytes)?;
         }
         bytes.clear();
-        Ok(())
+        self.write_full(sink, state)
     }
 
     /// Puts out an object's last part, and what waited for its end.
@@ -172,19 +181,19 @@ impl Window {
                 }
                 _ => {
                     *streaming = None;
-                    let ready = std::mem::take(ready);
-                    state.write_kept(sink, stream.kept)?;
-                    state.write(sink, bytes)?;
+                    let ready = mem::take(ready);
+                    self.put_kept(sink, &mut state, stream.kept)?;
+                    self.put(sink, &mut state, bytes)?;
                     for kept in ready {
-                        state.write_kept(sink, kept)?;
+                        self.put_kept(sink, &mut state, kept)?;
                     }
                 }
             },
             Order::ByPath(tree) => {
                 if tree.is_head(stream.position) {
                     tree.gone(stream.position);
-                    state.write_kept(sink, stream.kept)?;
-                    state.write(sink, bytes)?;
+                    self.put_kept(sink, &mut state, stream.kept)?;
+                    self.put(sink, &mut state, bytes)?;
                 } else {
                     store.add(&mut stream.kept, bytes)?;
                     if stream.kept.is_empty() {
@@ -193,15 +202,11 @@ impl Window {
                         tree.keep(stream.position, stream.kept);
                     }
                 }
-                state.advance(sink)?;
+                self.advance(sink, &mut state)?;
             }
         }
         bytes.clear();
-        if sink.is_prompt() {
-            state.flush(sink)
-        } else {
-            Ok(())
-        }
+        self.write_full(sink, state)
     }
 
     /// The object at `position` is a directory of `total` names.
@@ -217,9 +222,9 @@ impl Window {
         let mut state = self.lock();
         if let Order::ByPath(tree) = &mut state.order {
             gone.for_each(|position| tree.gone(position));
-            state.advance(sink)?;
+            self.advance(sink, &mut state)?;
         }
-        Ok(())
+        self.write_full(sink, state)
     }
 
     /// The caller named `total` objects.
@@ -227,9 +232,9 @@ impl Window {
         let mut state = self.lock();
         if let Order::ByPath(tree) = &mut state.order {
             tree.close(Tree::root(), total);
-            state.advance(sink)?;
+            self.advance(sink, &mut state)?;
         }
-        Ok(())
+        self.write_full(sink, state)
     }
 
     /// Puts out all that is left: of a whole scan a part of a block, of a cancelled one more.
@@ -237,16 +242,16 @@ impl Window {
         let mut state = self.lock();
         let mut left = VecDeque::new();
         match &mut state.order {
-            Order::Any { ready, .. } => left = std::mem::take(ready),
+            Order::Any { ready, .. } => left = mem::take(ready),
             Order::ByPath(tree) => tree.finish(|kept| {
                 left.push_back(kept);
                 Ok(())
             })?,
         }
         for kept in left {
-            state.write_kept(sink, kept)?;
+            self.put_kept(sink, &mut state, kept)?;
         }
-        state.flush(sink)
+        self.write(sink, state, 1)
     }
 
     /// Bytes of objects that did not go out, since nothing was before them.
@@ -257,67 +262,95 @@ impl Window {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl State {
-    fn advance<K: Sink>(&mut self, sink: &K) -> io::Result<()> {
-        let Self {
+    fn advance<K: Sink>(&self, sink: &K, state: &mut State) -> io::Result<()> {
+        let State {
             order: Order::ByPath(tree),
             store,
             block,
             began,
-        } = self
+        } = state
         else {
             return Ok(());
         };
-        tree.advance(|kept| store.take(kept, |bytes| write(sink, block, began, bytes)))
+        tree.advance(|kept| store.take(kept, |bytes| self.put_bytes(sink, block, began, bytes)))
     }
 
-    fn write_kept<K: Sink>(&mut self, sink: &K, kept: Kept) -> io::Result<()> {
-        let Self {
+    fn put_kept<K: Sink>(&self, sink: &K, state: &mut State, kept: Kept) -> io::Result<()> {
+        let State {
             store, block, began, ..
-        } = self;
-        store.take(kept, |bytes| write(sink, block, began, bytes))
+        } = state;
+        store.take(kept, |bytes| self.put_bytes(sink, block, began, bytes))
     }
 
-    fn write<K: Sink>(&mut self, sink: &K, bytes: &[u8]) -> io::Result<()> {
-        write(sink, &mut self.block, &mut self.began, bytes)
-    }
-
-    fn flush<K: Sink>(&mut self, sink: &K) -> io::Result<()> {
-        if self.block.is_empty() {
+    /// Puts `bytes` behind what goes out next.
+    fn put<K: Sink>(&self, sink: &K, state: &mut State, bytes: &mut Vec<u8>) -> io::Result<()> {
+        if state.block.is_empty() && state.began.is_some() {
+            mem::swap(&mut state.block, bytes);
             return Ok(());
         }
-        let written = sink.write(&self.block);
-        self.block.clear();
-        written
+        self.put_bytes(sink, &mut state.block, &mut state.began, bytes)
     }
-}
 
-fn write<K: Sink>(
-    sink: &K,
-    block: &mut Vec<u8>,
-    began: &mut Option<usize>,
-    mut bytes: &[u8],
-) -> io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    if began.is_none() {
-        let separator = sink.output().separator();
-        let rest = bytes.strip_prefix(separator).unwrap_or(bytes);
-        *began = Some(bytes.len() - rest.len());
-        bytes = rest;
-    }
-    if block.len() + bytes.len() > BLOCK && !block.is_empty() {
-        let written = sink.write(block);
-        block.clear();
-        written?;
-    }
-    if bytes.len() >= BLOCK {
-        sink.write(bytes)
-    } else {
+    fn put_bytes<K: Sink>(
+        &self,
+        sink: &K,
+        block: &mut Vec<u8>,
+        began: &mut Option<usize>,
+        mut bytes: &[u8],
+    ) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if began.is_none() {
+            let separator = sink.output().separator();
+            let rest = bytes.strip_prefix(separator).unwrap_or(bytes);
+            *began = Some(bytes.len() - rest.len());
+            bytes = rest;
+        }
+        if block.len() + bytes.len() > WAITING_MAX && !block.is_empty() {
+            let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+            mem::swap(block, &mut writing);
+            written(sink, &mut writing)?;
+        }
         block.extend_from_slice(bytes);
         Ok(())
     }
+
+    fn write_full<K: Sink>(&self, sink: &K, state: MutexGuard<'_, State>) -> io::Result<()> {
+        self.write(sink, state, if sink.is_prompt() { 1 } else { BLOCK })
+    }
+
+    /// Hands what is to go out to the sink, as long as it is at least `least` bytes.
+    fn write<'w, K: Sink>(
+        &'w self,
+        sink: &K,
+        mut state: MutexGuard<'w, State>,
+        least: usize,
+    ) -> io::Result<()> {
+        while state.block.len() >= least {
+            let mut writing = match self.writing.try_lock() {
+                Ok(writing) => writing,
+                // The worker that writes looks here again when it is done.
+                Err(TryLockError::WouldBlock) if least > 1 && state.block.len() < WAITING_MAX => {
+                    return Ok(());
+                }
+                Err(_) => self.writing.lock().unwrap_or_else(PoisonError::into_inner),
+            };
+            mem::swap(&mut state.block, &mut writing);
+            drop(state);
+            let done = written(sink, &mut writing);
+            drop(writing);
+            done?;
+            state = self.lock();
+        }
+        Ok(())
+    }
+}
+
+fn written<K: Sink>(sink: &K, block: &mut Vec<u8>) -> io::Result<()> {
+    let written = sink.write(block);
+    block.clear();
+    block.shrink_to(WAITING_MAX);
+    written
 }

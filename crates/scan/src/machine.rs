@@ -8,7 +8,7 @@
 //!                                      claimed, in a window   in order
 //! ```
 //!
-//! By path, tasks wait in one [`queue`] instead of the workers' own.
+//! By path, tasks wait in one `queue` instead of the workers' own.
 
 mod batch;
 mod block;

@@ -28,6 +28,10 @@ struct Workload {
     answer: Answer,
 }
 
+/// As in the program `windlass`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> Result<()> {
     let mut arguments = std::env::args_os().skip(1);
     let mut argument = || {

@@ -15,6 +15,7 @@ mod rows;
 mod slots;
 mod sort;
 mod stage;
+mod threshold;
 
 pub use fetch::{FetchFailed, SlotFetch};
 pub use stage::{ScanResult, ScanStage};

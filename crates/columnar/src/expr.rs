@@ -14,6 +14,7 @@ mod canonical;
 mod decimal;
 mod display;
 mod evaluate;
+mod narrow;
 mod node;
 mod operand;
 mod source;
@@ -22,7 +23,8 @@ mod typing;
 mod value_list;
 
 pub(crate) use canonical::canonical_floats;
+pub(crate) use narrow::{is_narrow, widened};
 pub(crate) use node::Node;
 pub use node::{Arithmetic, Comparison, Expr};
-pub(crate) use source::{ColumnSource, Filtered, Values};
+pub(crate) use source::{ColumnSource, Filtered, Values, values_of};
 pub(crate) use types::value_type;

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Int64Array};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, DecimalType, Int64Type};
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DataType, Decimal64Type, Decimal128Type, DecimalType, Int64Type,
+};
 
 use super::group_ids::GroupIds;
 use super::state::{AggregateState, StateError, same_kind, shared};
@@ -119,6 +121,45 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         Ok(())
     }
 
+    fn add<N: Exactly>(
+        &mut self,
+        numbers: &[N],
+        nulls: Option<&NullBuffer>,
+        groups: GroupIds<'_>,
+    ) -> Result<(), MemoryExceeded> {
+        // Values behind NULLs can only raise the bound.
+        let more = 1u64
+            .checked_shl(Exactly::bits(numbers))
+            .and_then(|bound| bound.checked_mul(numbers.len() as u64));
+        let is_narrow = self.make_room(more)?;
+        match (groups, nulls) {
+            (GroupIds::Single { rows }, None) if is_narrow => {
+                self.narrow[0] += numbers.iter().map(|number| number.low()).sum::<i64>();
+                self.counts[0] += rows as u64;
+            }
+            (GroupIds::PerRow { groups, counts }, None) if is_narrow => {
+                add_all(&mut self.narrow, groups, numbers, |number| number.low());
+                match counts {
+                    Some(counts) => self
+                        .counts
+                        .iter_mut()
+                        .zip(counts)
+                        .for_each(|(count, &rows)| *count += u64::from(rows)),
+                    None => groups.iter().for_each(|&group| self.counts[group as usize] += 1),
+                }
+            }
+            (groups, nulls) if is_narrow => groups.for_each(nulls, |group, row| {
+                self.narrow[group] += numbers[row].low();
+                self.counts[group] += 1;
+            }),
+            (groups, nulls) => groups.for_each(nulls, |group, row| {
+                self.wide[group].add(numbers[row].whole());
+                self.counts[group] += 1;
+            }),
+        }
+        Ok(())
+    }
+
     fn sum(&self, group: usize) -> Wide {
         let mut sum = self.wide.get(group).copied().unwrap_or_default();
         sum.add(i128::from(self.narrow[group]));
@@ -159,41 +200,17 @@ where
         self.counts.resize(groups, 0)
     }
 
+    fn takes_narrow(&self) -> bool {
+        true
+    }
+
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
-        let values = values.expect("a sum has an argument").as_primitive::<T>();
-        let numbers: &[T::Native] = values.values();
+        let values = values.expect("a sum has an argument");
         let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
-        // Values behind NULLs can only raise the bound.
-        let more = 1u64
-            .checked_shl(Exactly::bits(numbers))
-            .and_then(|bound| bound.checked_mul(numbers.len() as u64));
-        let is_narrow = self.make_room(more)?;
-        match (groups, nulls) {
-            (GroupIds::Single { rows }, None) if is_narrow => {
-                self.narrow[0] += numbers.iter().map(|number| number.low()).sum::<i64>();
-                self.counts[0] += rows as u64;
-            }
-            (GroupIds::PerRow { groups, counts }, None) if is_narrow => {
-                add_all(&mut self.narrow, groups, numbers, |number| number.low());
-                match counts {
-                    Some(counts) => self
-                        .counts
-                        .iter_mut()
-                        .zip(counts)
-                        .for_each(|(count, &rows)| *count += u64::from(rows)),
-                    None => groups.iter().for_each(|&group| self.counts[group as usize] += 1),
-                }
-            }
-            (groups, nulls) if is_narrow => groups.for_each(nulls, |group, row| {
-                self.narrow[group] += numbers[row].low();
-                self.counts[group] += 1;
-            }),
-            (groups, nulls) => groups.for_each(nulls, |group, row| {
-                self.wide[group].add(numbers[row].whole());
-                self.counts[group] += 1;
-            }),
-        }
-        Ok(())
+        Ok(match values.as_primitive_opt::<Decimal64Type>() {
+            Some(narrow) => self.add(narrow.values(), nulls, groups),
+            None => self.add::<T::Native>(values.as_primitive::<T>().values(), nulls, groups),
+        }?)
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {

@@ -8,13 +8,13 @@ use arrow::array::{
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
-use arrow::datatypes::{ArrowPrimitiveType, DataType};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal64Type};
 use arrow::error::ArrowError;
 
 use super::definition::Definition;
 use super::group_ids::GroupIds;
 use super::state::{AggregateState, StateError, same_kind, shared};
-use crate::expr::{Expr, canonical_floats};
+use crate::expr::{Expr, canonical_floats, widened};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 
 pub(super) struct MinMax {
@@ -52,6 +52,7 @@ fn new_state(argument: &DataType, smallest: bool, pool: Option<&Arc<MemoryPool>>
     macro_rules! primitive {
         ($t:ty) => {
             Box::new(PrimitiveMinMax::<$t> {
+                argument: argument.clone(),
                 values: ReservedVec::new(pool),
                 seen: ReservedVec::new(pool),
                 smallest,
@@ -72,6 +73,7 @@ fn new_state(argument: &DataType, smallest: bool, pool: Option<&Arc<MemoryPool>>
 
 #[derive(Debug)]
 struct PrimitiveMinMax<T: ArrowPrimitiveType> {
+    argument: DataType,
     values: ReservedVec<T::Native>,
     seen: ReservedVec<bool>,
     smallest: bool,
@@ -93,6 +95,26 @@ impl<T: ArrowPrimitiveType> PrimitiveMinMax<T> {
     }
 }
 
+/// The best value, as a column of one row, or of none if all are NULL.
+fn best<T: ArrowPrimitiveType>(values: &PrimitiveArray<T>, smallest: bool) -> PrimitiveArray<T> {
+    // Two loops: the compiler does not take the question out of one.
+    let best = match smallest {
+        true => reduced(values, |a, b| if b.is_lt(a) { b } else { a }),
+        false => reduced(values, |a, b| if b.is_gt(a) { b } else { a }),
+    };
+    PrimitiveArray::from_iter_values(best).with_data_type(values.data_type().clone())
+}
+
+fn reduced<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+    better: impl Fn(T::Native, T::Native) -> T::Native,
+) -> Option<T::Native> {
+    match values.nulls().filter(|nulls| nulls.null_count() > 0) {
+        None => values.values().iter().copied().reduce(better),
+        Some(nulls) => nulls.valid_indices().map(|row| values.value(row)).reduce(better),
+    }
+}
+
 impl<T: ArrowPrimitiveType> AggregateState for PrimitiveMinMax<T> {
     fn is_exact(&self) -> bool {
         true
@@ -103,8 +125,23 @@ impl<T: ArrowPrimitiveType> AggregateState for PrimitiveMinMax<T> {
         self.seen.resize(groups, false)
     }
 
+    fn takes_narrow(&self) -> bool {
+        matches!(self.argument, DataType::Decimal128(..))
+    }
+
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
-        let values = canonical_floats(values.expect("min and max have an argument"));
+        let mut values = canonical_floats(values.expect("min and max have an argument"));
+        if let GroupIds::Single { .. } = groups {
+            values = match values.as_primitive_opt::<Decimal64Type>() {
+                Some(narrow) => shared(best(narrow, self.smallest)),
+                None => shared(best(values.as_primitive::<T>(), self.smallest)),
+            };
+        }
+        let groups = match groups {
+            GroupIds::Single { .. } => GroupIds::Single { rows: values.len() },
+            per_row => per_row,
+        };
+        let values = widened(values, &self.argument);
         let values = values.as_primitive::<T>();
         groups.for_each(values.nulls(), |group, row| self.offer(group, values.value(row)));
         Ok(())

@@ -9,7 +9,7 @@ use super::call::Aggregate;
 use super::group_ids::GroupIds;
 use super::state::AggregateState;
 use crate::error::ExecError;
-use crate::expr::Expr;
+use crate::expr::{Expr, widened};
 use crate::memory::MemoryPool;
 
 pub(crate) type States = Vec<Box<dyn AggregateState>>;
@@ -81,7 +81,7 @@ impl AggregatePlan {
             .collect()
     }
 
-    /// `values` follow [`arguments`](Self::arguments).
+    /// `values` follow [`arguments`](Self::arguments). Decimals may be narrow.
     pub(crate) fn update(
         &self,
         states: &mut [Box<dyn AggregateState>],
@@ -89,8 +89,11 @@ impl AggregatePlan {
         groups: GroupIds<'_>,
     ) -> Result<(), ExecError> {
         for (at, state) in states.iter_mut().enumerate() {
-            let argument = self.argument_of[at].map(|argument| &values[argument]);
-            let updated = state.update(argument, groups);
+            let argument = self.argument_of[at].map(|argument| match state.takes_narrow() {
+                true => values[argument].clone(),
+                false => widened(values[argument].clone(), self.arguments[argument].data_type()),
+            });
+            let updated = state.update(argument.as_ref(), groups);
             updated.map_err(|error| self.aggregates[self.made_by[at]].failed(error))?;
         }
         Ok(())

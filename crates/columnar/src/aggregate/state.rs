@@ -15,6 +15,11 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     /// Whether no result shows the order of additions.
     fn is_exact(&self) -> bool;
 
+    /// Whether [`update`](Self::update) takes decimals in [64 bits](crate::expr).
+    fn takes_narrow(&self) -> bool {
+        false
+    }
+
     /// Makes room for groups `0..groups`; new ones are empty.
     fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded>;
 

@@ -127,10 +127,13 @@ impl SlotFetch {
     fn leave(self, read: Option<Result<Fetched, ReadError>>) -> Result<(), FetchFailed> {
         let Some(read) = read else { return Ok(()) };
         let outcome = read.as_ref().map(|_| ()).map_err(|_| FetchFailed);
-        let reservation = self.reservation;
-        let input = read
-            .map(|fetched| fetched.reserved(reservation))
-            .map_err(ExecError::from);
+        let mut reservation = self.reservation;
+        let input = read.map(|fetched| {
+            // What was at hand is read, and reserved, by the slot.
+            reservation.shrink(reservation.bytes().saturating_sub(fetched.bytes()));
+            fetched.reserved(reservation)
+        });
+        let input = input.map_err(ExecError::from);
         self.stage.keep(self.slot, input);
         outcome
     }

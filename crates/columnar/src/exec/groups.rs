@@ -22,7 +22,7 @@ use super::rows::RowPlan;
 use super::sort::sorted_rows;
 use crate::aggregate::States;
 use crate::error::ExecError;
-use crate::expr::{Expr, Filtered};
+use crate::expr::{ColumnSource as _, Expr, Filtered};
 use crate::filter::{FilterPlan, Selection};
 use crate::group_by::{GroupBy, GroupTable, Grouping, Merged, SlotGroups, merge};
 use crate::memory::{MemoryPool, Reservation, width};
@@ -71,7 +71,7 @@ impl GroupPlan {
     ) -> Result<Option<SlotGroups>, ExecError> {
         let mut grouping = Grouping::new(&self.group_by, slot)?;
         for chunk in chunks {
-            let selection = filter.select(&chunk, order)?;
+            let selection = filter.select(&chunk, order, Selection::all(chunk.rows()))?;
             if selection.count() == 0 {
                 continue;
             }

@@ -12,7 +12,8 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 
 use crate::error::ExecError;
-use crate::expr::ColumnSource;
+use crate::expr::{ColumnSource, is_narrow, values_of};
+use crate::filter::FilterPlan;
 use crate::memory::{BorrowedBuffer, MemoryPool, Reservation, RetainedSize};
 use crate::table::{Codes, Fetched, MorselReader, ReadError, TableSource};
 
@@ -61,6 +62,7 @@ impl<'t> Morsel<'t> {
             morsel: self,
             start,
             rows: CHUNK_ROWS.min(end - start),
+            decoded: RefCell::default(),
         })
     }
 
@@ -163,7 +165,7 @@ impl<'t> Morsel<'t> {
         if rows != self.rows {
             return refuse(format!("{rows} values for {} rows", self.rows));
         }
-        if data_type != field.data_type() {
+        if data_type != field.data_type() && !is_narrow(data_type, field.data_type()) {
             return refuse(format!("values of type {data_type}, not {}", field.data_type()));
         }
         Ok(())
@@ -174,6 +176,15 @@ pub(crate) struct Chunk<'m, 't> {
     morsel: &'m Morsel<'t>,
     start: usize,
     rows: usize,
+    /// Values of columns that the morsel holds as codes.
+    decoded: RefCell<BTreeMap<usize, ArrayRef>>,
+}
+
+impl Chunk<'_, '_> {
+    /// Whether statistics show that no row passes.
+    pub(crate) fn is_skipped_by(&self, filter: &FilterPlan) -> bool {
+        filter.skips(self.morsel.table, self.morsel.index)
+    }
 }
 
 impl ColumnSource for Chunk<'_, '_> {
@@ -182,7 +193,15 @@ impl ColumnSource for Chunk<'_, '_> {
     }
 
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
-        Ok(self.morsel.column(index)?.slice(self.start, self.rows))
+        if let Some(values) = self.decoded.borrow().get(&index) {
+            return Ok(values.clone());
+        }
+        let Some(codes) = self.codes(index)? else {
+            return Ok(self.morsel.column(index)?.slice(self.start, self.rows));
+        };
+        let values = values_of(index, &codes)?;
+        self.decoded.borrow_mut().insert(index, values.clone());
+        Ok(values)
     }
 
     fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {

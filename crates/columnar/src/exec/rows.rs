@@ -1,7 +1,8 @@
 //! The output of rows that pass the filter, in input order or sorted.
 //!
 //! With an order, a slot sorts its rows and keeps what the limit needs, and
-//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs.
+//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. What the slots have kept
+//! shows which rows need no further look ([`super::threshold`]).
 
 use std::mem;
 use std::sync::Arc;
@@ -13,16 +14,21 @@ use arrow::error::ArrowError;
 use super::collected::SlotRows;
 use super::morsel::Chunk;
 use super::sort::sorted_rows;
+use super::threshold::Threshold;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
-use crate::filter::{FilterPlan, cost_per_row};
+use crate::filter::{FilterPlan, Selection, cost_per_row};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, RetainedSize, copies_bytes, width};
 use crate::plan::{SelectPlan, SortKey};
+
+/// Rows of a slot for each row that the limit needs, at which the slot sorts what it has.
+const SORTED_AT: usize = 2;
 
 pub(super) struct RowPlan {
     columns: Vec<Expr>,
     order: Vec<SortKey>,
     needed: usize,
+    threshold: Option<Threshold>,
     pool: Option<Arc<MemoryPool>>,
 }
 
@@ -37,6 +43,7 @@ impl RowPlan {
                 .collect(),
             order: scan.order.clone(),
             needed: scan.rows_needed(),
+            threshold: Threshold::of(scan),
             pool: scan.memory_pool.clone(),
         }
     }
@@ -58,7 +65,14 @@ impl RowPlan {
             if self.order.is_empty() && slot.rows >= self.needed {
                 break;
             }
-            let mut selection = filter.select(&chunk, order)?;
+            let mut selection = Selection::all(chunk.rows());
+            if let Some(threshold) = self.threshold.as_ref().and_then(Threshold::filter) {
+                if chunk.is_skipped_by(&threshold) {
+                    continue;
+                }
+                selection = threshold.select(&chunk, &threshold.order(), selection)?;
+            }
+            selection = filter.select(&chunk, order, selection)?;
             if self.order.is_empty() {
                 selection.keep_first(self.needed - slot.rows);
             }
@@ -66,7 +80,7 @@ impl RowPlan {
                 continue;
             }
             slot.reservation
-                .grow(selection.count() * self.row_bytes(selection.is_all()))?;
+                .grow(selection.count() * self.row_bytes(&chunk, selection.is_all())?)?;
             let piece = if selection.is_all() {
                 self.evaluate(&chunk)?
             } else {
@@ -74,22 +88,44 @@ impl RowPlan {
             };
             slot.rows += selection.count();
             slot.pieces.push(piece);
+            if let Some(threshold) = &self.threshold
+                && slot.rows / SORTED_AT >= self.needed
+            {
+                self.sort_slot(&mut slot)?;
+                let first_key = &slot.pieces[0][self.columns.len()];
+                threshold.offer(first_key.slice(self.needed - 1, 1));
+            }
         }
         if !self.order.is_empty() && !slot.pieces.is_empty() {
-            let pieces = mem::take(&mut slot.pieces);
-            let columns = self.sort(pieces, &mut slot.reservation);
-            let columns = columns.map_err(|error| ExecError::of("order by", error))?;
-            slot.rows = slot.rows.min(self.needed);
-            slot.pieces = vec![columns];
+            self.sort_slot(&mut slot)?;
         }
         Ok(slot)
     }
 
-    /// Columns are slices if `all` rows of a chunk are output.
-    fn row_bytes(&self, all: bool) -> usize {
+    /// Keeps the rows that are needed, in order.
+    fn sort_slot(&self, slot: &mut SlotRows) -> Result<(), ExecError> {
+        let pieces = mem::take(&mut slot.pieces);
+        let columns = self.sort(pieces, &mut slot.reservation);
+        let columns = columns.map_err(|error| ExecError::of("order by", error))?;
+        slot.rows = slot.rows.min(self.needed);
+        slot.pieces = vec![columns];
+        Ok(())
+    }
+
+    /// Columns are slices if `all` rows of a chunk are output, and are not held as codes.
+    fn row_bytes(&self, chunk: &Chunk<'_, '_>, all: bool) -> Result<usize, ExecError> {
         let exprs = self.columns.iter().chain(self.order.iter().map(SortKey::expr));
-        let made = exprs.filter(|expr| !all || expr.as_column().is_none());
-        made.map(|expr| width(expr.data_type()) + 1).sum()
+        let mut bytes = 0;
+        for expr in exprs {
+            let is_slice = match expr.as_column() {
+                Some(column) => all && chunk.codes(column)?.is_none(),
+                None => false,
+            };
+            if !is_slice {
+                bytes += width(expr.data_type()) + 1;
+            }
+        }
+        Ok(bytes)
     }
 
     /// `slots` come in slot order.

@@ -17,13 +17,19 @@ use arrow::error::ArrowError;
 
 use self::value::Value;
 use super::canonical::canonical_floats;
+use super::narrow::{is_narrow, widened};
 use super::node::{Comparison, Expr, Node};
 use super::source::ColumnSource;
-use super::types::cast_checked;
+use super::types::{cast_checked, conversion_can_fail};
 use crate::error::ExecError;
 
 impl Expr {
     pub(crate) fn evaluate(&self, source: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
+        Ok(widened(self.evaluate_narrow(source)?, self.data_type()))
+    }
+
+    /// Decimals may come in [64 bits](super::narrow).
+    pub(crate) fn evaluate_narrow(&self, source: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
         self.value(source)?
             .into_rows(source.rows())
             .map_err(|error| ExecError::of(self, error))
@@ -42,17 +48,29 @@ impl Expr {
         match self.node() {
             Node::Column { index, .. } => Ok(Value::Rows(source.column(*index)?)),
             Node::Literal(value) => Ok(Value::Constant(value.clone())),
-            Node::Cast(value) => value
-                .value(source)?
-                .map(|array| cast_checked(array, self.data_type()))
-                .map_err(failed),
+            Node::Cast(value) => {
+                let from = value.data_type();
+                let cast = |array: &ArrayRef| match is_narrow(array.data_type(), self.data_type()) {
+                    true if !conversion_can_fail(from, self.data_type()) => Ok(array.clone()),
+                    _ => cast_checked(&widened(array.clone(), from), self.data_type()),
+                };
+                value.value(source)?.map(cast).map_err(failed)
+            }
             Node::Arithmetic { op, left, right } => {
-                let (left, right) = (left.value(source)?, right.value(source)?);
-                let result = arithmetic::evaluate(*op, &left, &right, self.data_type()).map_err(failed)?;
-                Ok(left.combined(&right, result))
+                let (of_left, of_right) = (left.value(source)?, right.value(source)?);
+                let narrow = decimal::narrow(*op, &of_left, &of_right, self.data_type());
+                let result = narrow.unwrap_or_else(|| {
+                    let of_left = of_left.widened(left.data_type());
+                    let of_right = of_right.widened(right.data_type());
+                    arithmetic::evaluate(*op, &of_left, &of_right, self.data_type())
+                });
+                Ok(of_left.combined(&of_right, result.map_err(failed)?))
             }
             Node::Compare { op, left, right } => {
-                let (left, right) = (left.value(source)?, right.value(source)?);
+                let (left, right) = decimal::alike(
+                    (left.value(source)?, left.data_type()),
+                    (right.value(source)?, right.data_type()),
+                );
                 let result = compare(*op, &left, &right).map_err(failed)?;
                 Ok(left.combined(&right, Arc::new(result)))
             }
@@ -76,7 +94,8 @@ impl Expr {
             }
             Node::InList { value, list } => {
                 let contains = |array: &ArrayRef| -> Result<ArrayRef, ArrowError> {
-                    Ok(Arc::new(list.contains(&canonical_floats(array))?))
+                    let array = widened(array.clone(), value.data_type());
+                    Ok(Arc::new(list.contains(&canonical_floats(&array))?))
                 };
                 value.value(source)?.map(contains).map_err(failed)
             }

@@ -12,7 +12,7 @@ use crate::table::Codes;
 pub(crate) trait ColumnSource {
     fn rows(&self) -> usize;
 
-    /// A repeated call is cheap.
+    /// A repeated call is cheap. Decimals may come in [64 bits](super::narrow).
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError>;
 
     /// The column as codes into few values, if it is held so.
@@ -20,6 +20,12 @@ pub(crate) trait ColumnSource {
         let _ = index;
         Ok(None)
     }
+}
+
+/// The values of a column's rows.
+pub(crate) fn values_of(column: usize, codes: &Codes) -> Result<ArrayRef, ExecError> {
+    let values = codes.decoded();
+    values.map_err(|error| ExecError::of(format!("column {column}"), error))
 }
 
 /// The values that a column's codes stand for, and NULL behind them if a row is NULL.
@@ -77,11 +83,13 @@ impl ColumnSource for Filtered<'_> {
         if let Some(column) = self.columns.borrow().get(&index) {
             return Ok(column.clone());
         }
-        let whole = self.source.column(index)?;
-        let kept = self
-            .predicate
-            .filter(&whole)
-            .map_err(|error| ExecError::of(format!("column {index}"), error))?;
+        let kept = match self.codes(index)? {
+            Some(codes) => values_of(index, &codes)?,
+            None => {
+                let kept = self.predicate.filter(&self.source.column(index)?);
+                kept.map_err(|error| ExecError::of(format!("column {index}"), error))?
+            }
+        };
         self.columns.borrow_mut().insert(index, kept.clone());
         Ok(kept)
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use arrow::array::{Array as _, BooleanArray};
-use arrow::buffer::BooleanBuffer;
+use arrow::buffer::{BooleanBuffer, Buffer};
 
 use super::estimate;
 use super::measure::Measured;
@@ -14,10 +14,13 @@ use super::prune;
 use super::selection::Selection;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered, Values};
-use crate::table::TableSource;
+use crate::table::{Codes, TableSource};
 
 /// Rows per remaining row above which a step reads only the remaining rows.
 const SPARSE: usize = 4;
+
+/// Values of a column's codes at most for a step that looks at them instead of the rows.
+const VALUES_MAX: usize = 4_096;
 
 pub(crate) struct FilterPlan {
     steps: Vec<FilterStep>,
@@ -91,8 +94,13 @@ impl FilterPlan {
         order
     }
 
-    pub(crate) fn select(&self, rows: &dyn ColumnSource, order: &[usize]) -> Result<Selection, ExecError> {
-        let mut selection = Selection::all(rows.rows());
+    /// Those of the selected rows that pass.
+    pub(crate) fn select(
+        &self,
+        rows: &dyn ColumnSource,
+        order: &[usize],
+        mut selection: Selection,
+    ) -> Result<Selection, ExecError> {
         for &step in order {
             if selection.count() == 0 {
                 break;
@@ -158,23 +166,15 @@ impl FilterStep {
         let Some(codes) = rows.codes(column)? else {
             return Ok(None);
         };
+        if codes.values().len() > VALUES_MAX.min(rows.rows()) {
+            return Ok(None);
+        }
         let values = Values::of(column, &codes)?;
         let mut kept = Selection::all(values.rows());
         for condition in &self.conditions {
             kept.and(&condition.evaluate_condition(&values)?);
         }
-        let kept = kept.mask();
-        let is_kept: Vec<bool> = kept.values().iter().collect();
-        let (rows, null) = (codes.rows(), codes.values().len());
-        let numbers = rows.values();
-        let bits = match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
-            None => BooleanBuffer::collect_bool(rows.len(), |row| is_kept[numbers[row] as usize]),
-            Some(nulls) => BooleanBuffer::collect_bool(rows.len(), |row| match nulls.is_valid(row) {
-                true => is_kept[numbers[row] as usize],
-                false => is_kept[null],
-            }),
-        };
-        Ok(Some(BooleanArray::new(bits, None)))
+        Ok(Some(of_rows(&codes, kept.mask().values())))
     }
 
     fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
@@ -198,6 +198,41 @@ impl FilterStep {
         self.measured.add(before, selection.count(), start.elapsed());
         Ok(())
     }
+}
+
+/// The rows whose values are kept. The bit behind those of the values is for NULL.
+fn of_rows(codes: &Codes, kept: &BooleanBuffer) -> BooleanArray {
+    // The length that the compiler knows spares a check for each row.
+    let mut is_kept = [0u8; VALUES_MAX];
+    let (null, rows) = (codes.values().len(), codes.rows());
+    for value in kept.set_indices().take(null) {
+        is_kept[value] = 1;
+    }
+    let look = |code: u32| is_kept[code as usize % VALUES_MAX];
+    let (whole, rest) = rows.values().as_chunks::<8>();
+    let mut bytes: Vec<u8> = Vec::with_capacity(whole.len() + 1);
+    bytes.extend(whole.iter().map(|codes| packed(codes.map(look))));
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last.iter_mut()
+            .zip(rest)
+            .for_each(|(bit, &code)| *bit = look(code));
+        bytes.push(packed(last));
+    }
+    let mut bits = BooleanBuffer::new(Buffer::from(bytes), 0, rows.len());
+    if let Some(nulls) = rows.nulls().filter(|nulls| nulls.null_count() > 0) {
+        bits = match kept.value(null) {
+            true => &bits | &!nulls.inner(),
+            false => &bits & nulls.inner(),
+        };
+    }
+    BooleanArray::new(bits, None)
+}
+
+/// Eight bits in the order of the bytes that hold them.
+fn packed(bits: [u8; 8]) -> u8 {
+    // The product's last byte adds each byte's bit at a place of its own, without a carry.
+    (u64::from_le_bytes(bits).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
 fn only_column(condition: &Expr) -> Option<usize> {

@@ -29,7 +29,7 @@ use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::table::GroupTable;
 use crate::aggregate::{GroupIds, States};
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, Expr, canonical_floats};
+use crate::expr::{ColumnSource, Expr, canonical_floats, widened};
 use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
 use crate::partition::partition_rows;
 use crate::table::Codes;
@@ -99,23 +99,27 @@ impl<'p> Grouping<'p> {
     }
 
     fn add_rows(&mut self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
-        let evaluate = |exprs: &[Expr]| -> Result<Vec<ArrayRef>, ExecError> {
-            exprs.iter().map(|expr| expr.evaluate(rows)).collect()
-        };
+        let arguments = self.plan.aggregates().arguments().iter();
         let count = rows.rows();
         assert!(
             u32::try_from(self.rows + count).is_ok(),
             "fewer than 2^32 rows in a slot"
         );
         let passes_through = matches!(self.mode.as_deref(), Some(Mode::PassThrough { .. }));
-        if !passes_through && self.assign_codes(rows)? {
-            let arguments = evaluate(self.plan.aggregates().arguments())?;
+        let is_assigned = !passes_through && self.assign_codes(rows)?;
+        // Rows that pass through are joined with those of other chunks, so all have one type.
+        let arguments = arguments.map(|argument| match passes_through {
+            true => argument.evaluate(rows),
+            false => argument.evaluate_narrow(rows),
+        });
+        let arguments: Vec<ArrayRef> = arguments.collect::<Result<_, _>>()?;
+        if is_assigned {
             self.update(&arguments)?;
             self.note(count);
             return Ok(());
         }
-        let columns = evaluate(self.plan.keys())?;
-        let arguments = evaluate(self.plan.aggregates().arguments())?;
+        let columns = self.plan.keys().iter().map(|key| key.evaluate(rows));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let Some(encoding) = self.plan.encoding() else {
             let all = GroupIds::Single { rows: count };
             self.plan.aggregates().update(&mut self.states, &arguments, all)?;
@@ -159,12 +163,13 @@ impl<'p> Grouping<'p> {
         if !firsts.is_empty() {
             let fail = |error| ExecError::of("group by", error);
             let picked = UInt32Array::from(firsts);
-            let value = |key: &Codes| -> Result<ArrayRef, ExecError> {
+            let value = |(key, expr): (&Codes, &Expr)| -> Result<ArrayRef, ExecError> {
                 let codes = take(key.rows(), &picked, None).map_err(fail)?;
                 let values = take(key.values(), codes.as_primitive::<UInt32Type>(), None).map_err(fail)?;
-                Ok(canonical_floats(&values))
+                Ok(canonical_floats(&widened(values, expr.data_type())))
             };
-            let columns = keys.iter().map(value).collect::<Result<Vec<_>, _>>()?;
+            let columns = keys.iter().zip(self.plan.keys()).map(value);
+            let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let mut row_keys = std::mem::take(&mut self.row_keys);
             encoding.read(&columns, picked.len(), &mut row_keys);
             let base = self.position_of(self.rows as u32);

@@ -37,12 +37,11 @@ impl Codes {
             return refuse("a value that codes stand for is NULL".to_owned());
         }
         // Codes of NULL rows are checked as well: loops read them.
-        match rows.values().iter().max() {
-            Some(&code) if code as usize >= values.len() && rows.null_count() < rows.len() => {
-                refuse(format!("code {code} has no value among {}", values.len()))
-            }
-            _ => Ok(Self { rows, values }),
+        if are_below(rows.values(), values.len()) || rows.null_count() == rows.len() {
+            return Ok(Self { rows, values });
         }
+        let code = rows.values().iter().max().expect("a code that is too great");
+        refuse(format!("code {code} has no value among {}", values.len()))
     }
 
     /// The code of each row.
@@ -80,6 +79,19 @@ impl Codes {
             values: self.values.clone(),
         }
     }
+}
+
+/// A loop without a branch, of instructions that every processor has for several numbers at once.
+fn are_below(codes: &[u32], end: usize) -> bool {
+    let Some(last) = end.checked_sub(1) else {
+        return codes.is_empty();
+    };
+    let last = u32::try_from(last).unwrap_or(u32::MAX).min(u32::MAX >> 1);
+    // The highest bit is set by a code that has it, and by one that is greater than `last`.
+    let bits = codes
+        .iter()
+        .fold(0, |bits, &code| bits | code | last.wrapping_sub(code));
+    bits >> 31 == 0
 }
 
 #[cfg(test)]

@@ -78,15 +78,16 @@ pub trait MorselReader {
     ///
     /// The scan asks at most once per column, in the order of its steps. The array must have the
     /// schema's type and one value per row of the morsel; otherwise the scan reports an error of
-    /// the table.
+    /// the table. A column of `Decimal128` may come as `Decimal64` of the same scale, which is half
+    /// as wide.
     ///
     /// # Errors
     ///
     /// A [`ReadError`] that names the file, the part of it and the column.
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError>;
 
-    /// `column` as codes into few values, if the morsel holds it so. The scan asks before
-    /// [`column`](Self::column), which it then may still call. The default is `None`.
+    /// `column` as codes into distinct values, if the morsel holds it so. The scan asks before
+    /// [`column`](Self::column), which it calls only after `None`, the default.
     ///
     /// # Errors
     ///
@@ -125,7 +126,8 @@ pub trait StoredTable: TableSource {
     }
 
     /// Reads the bytes that opening `morsel` for the columns `projection` needs, and waits for
-    /// them.
+    /// them. Of a morsel that can be read without waiting it may return nothing: its reader then
+    /// reads, and counts the bytes as those it [allocates](MorselReader::bytes_to_read).
     ///
     /// # Errors
     ///

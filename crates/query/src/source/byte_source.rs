@@ -1,10 +1,12 @@
 //! Sources of a table's bytes: files, objects, memory.
 //!
-//! Reads wait, so no CPU worker reads.
+//! Reads wait, so no CPU worker reads, unless the system has the bytes at hand.
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata};
 use std::future::Future;
+#[cfg(target_os = "linux")]
+use std::io::IoSliceMut;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
@@ -14,6 +16,8 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use columnar::{Fetched, ReadError};
+#[cfg(target_os = "linux")]
+use rustix::io::{ReadWriteFlags, preadv2};
 
 /// Bytes of a fixed length, read by ranges.
 pub trait ByteSource: Debug + Send + Sync {
@@ -29,6 +33,13 @@ pub trait ByteSource: Debug + Send + Sync {
     ///
     /// When a range cannot be read whole, or the source changed after opening.
     fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError>;
+
+    /// Whether [`read`](Self::read) of `ranges` would return without waiting, as far as a quick look
+    /// tells. A slot then reads what it needs by itself. The default says no.
+    fn is_at_hand(&self, ranges: &[Range<u64>]) -> bool {
+        let _ = ranges;
+        false
+    }
 
     /// The source for async code; `None` if reading blocks a thread.
     fn as_awaited(&self) -> Option<&dyn AwaitedSource> {
@@ -62,6 +73,9 @@ pub(crate) async fn fetch_async(
     let starts = ranges.iter().map(|range| range.start);
     Ok(Fetched::new(starts.zip(read)))
 }
+
+/// Bytes of a file between two looks into the page cache. The system fills it by more at once.
+const LOOK_BYTES: usize = 128 << 10;
 
 /// A local file, reopened for each read.
 #[derive(Debug)]
@@ -142,6 +156,30 @@ impl ByteSource for LocalFile {
         }
         Ok(read)
     }
+
+    fn is_at_hand(&self, ranges: &[Range<u64>]) -> bool {
+        let Ok(file) = File::open(&self.path) else {
+            return false;
+        };
+        let looks = ranges.iter().flat_map(|range| {
+            let last = range.end.checked_sub(1).filter(|last| range.contains(last));
+            range.clone().step_by(LOOK_BYTES).chain(last)
+        });
+        looks.into_iter().all(|at| is_cached(&file, at))
+    }
+}
+
+/// A read that would wait fails instead, also in file systems that cannot tell.
+#[cfg(target_os = "linux")]
+fn is_cached(file: &File, at: u64) -> bool {
+    let mut byte = [0];
+    let buffers = &mut [IoSliceMut::new(&mut byte)];
+    matches!(preadv2(file, buffers, at, ReadWriteFlags::NOWAIT), Ok(1))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_cached(_file: &File, _at: u64) -> bool {
+    false
 }
 
 /// Bytes in memory.

@@ -15,7 +15,6 @@ mod damage;
 mod footer;
 mod hybrid;
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io;
 use std::ops::Range;
@@ -45,8 +44,6 @@ const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
 const RANGES_MAX: usize = 4_096;
 /// Rows decoded at once, bounded since the footer's count sizes the allocation.
 const BATCH_ROWS: usize = 1 << 20;
-/// Rows for each value of a column that is worth its codes.
-const ROWS_PER_VALUE: usize = 16;
 
 /// A Parquet file or a folder of files with the same columns.
 #[derive(Debug)]
@@ -205,6 +202,9 @@ impl StoredTable for ParquetTable {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];
         let ranges = file.ranges_to_read(morsel, projection)?;
+        if file.source.is_at_hand(&ranges) {
+            return Ok(Fetched::default());
+        }
         byte_source::fetch(file.source.as_ref(), &ranges).map_err(|error| morsel.located(error))
     }
 
@@ -236,13 +236,10 @@ impl StoredTable for ParquetTable {
         fetched: Fetched,
     ) -> Result<Box<dyn MorselReader + '_>, ReadError> {
         let morsel = &self.morsels[morsel];
-        let file = &self.files[morsel.file];
-        let chunks = Chunks::new(file.source.bytes(), fetched);
         Ok(Box::new(ParquetReader {
-            file,
+            file: &self.files[morsel.file],
             morsel,
-            chunks,
-            codes: BTreeMap::new(),
+            fetched: Arc::new(fetched),
         }))
     }
 }
@@ -388,14 +385,14 @@ impl ParquetFile {
 struct ParquetReader<'a> {
     file: &'a ParquetFile,
     morsel: &'a Morsel,
-    chunks: Chunks,
-    /// Columns whose codes were asked for, and have few values.
-    codes: BTreeMap<usize, Codes>,
+    /// No bytes if they were at hand.
+    fetched: Arc<Fetched>,
 }
 
 impl MorselReader for ParquetReader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        guarded(|| self.read(column)).map_err(|message| {
+        let chunks = self.chunks(column)?;
+        guarded(|| self.read(column, chunks)).map_err(|message| {
             self.file
                 .error(message)
                 .in_part(format!("row group {}", self.morsel.row_group))
@@ -404,44 +401,50 @@ impl MorselReader for ParquetReader<'_> {
     }
 
     fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
-        let values_max = self.morsel.rows.len() / ROWS_PER_VALUE;
-        // What fails here fails again, with its place, when the column is read.
-        let codes = guarded(|| Ok(self.read_codes(column, values_max))).unwrap_or(None);
-        if let Some(codes) = &codes {
-            self.codes.insert(column, codes.clone());
+        let Morsel {
+            row_group,
+            rows,
+            whole,
+            ..
+        } = self.morsel;
+        let metadata = &self.file.metadata;
+        let is_whole = *whole && rows.len() <= BATCH_ROWS;
+        if !is_whole || !coded::may_be(metadata, *row_group, column) {
+            return Ok(None);
         }
-        Ok(codes)
+        let chunks = self.chunks(column)?;
+        let read = || Ok(coded::read(&chunks, metadata, *row_group, column, rows.len()));
+        // What fails here fails again, with its place, when the column is read.
+        Ok(guarded(read).unwrap_or(None))
     }
 
     fn bytes_to_read(&self, column: usize) -> usize {
         let Morsel { row_group, rows, .. } = self.morsel;
         guarded(|| {
-            Ok(chunks::bytes_to_read(
-                &self.file.metadata,
-                *row_group,
-                rows.len(),
-                column,
-            ))
+            let read = match self.fetched.bytes() {
+                0 => chunks::bytes_of(&self.file.ranges(self.morsel, &[column])?),
+                _ => 0,
+            };
+            let decoded = chunks::bytes_to_read(&self.file.metadata, *row_group, rows.len(), column);
+            Ok(decoded.saturating_add(read))
         })
         .unwrap_or(0)
     }
 }
 
 impl ParquetReader<'_> {
-    /// `None` if they stand for more than `values_max` values, or another reader is needed.
-    fn read_codes(&self, column: usize, values_max: usize) -> Option<Codes> {
-        let Morsel { row_group, rows, .. } = self.morsel;
-        let is_whole = self.morsel.whole && rows.len() <= BATCH_ROWS;
-        let metadata = &self.file.metadata;
-        let read = || coded::read(&self.chunks, metadata, *row_group, column, rows.len(), values_max);
-        is_whole.then(read).flatten()
+    fn chunks(&self, column: usize) -> Result<Chunks, ReadError> {
+        let file_bytes = self.file.source.bytes();
+        if self.fetched.bytes() > 0 {
+            return Ok(Chunks::new(file_bytes, Arc::clone(&self.fetched)));
+        }
+        let ranges = self.file.ranges_to_read(self.morsel, &[column])?;
+        let read = byte_source::fetch(self.file.source.as_ref(), &ranges);
+        let read = read.map_err(|error| self.morsel.located(error))?;
+        Ok(Chunks::new(file_bytes, Arc::new(read)))
     }
 
-    fn read(&self, column: usize) -> Result<ArrayRef, String> {
-        let known = self.codes.get(&column).cloned();
-        if let Some(codes) = known.or_else(|| self.read_codes(column, usize::MAX)) {
-            return codes.decoded().map_err(|error| error.to_string());
-        }
+    fn read(&self, column: usize, chunks: Chunks) -> Result<ArrayRef, String> {
         let Morsel {
             row_group,
             ref rows,
@@ -449,13 +452,11 @@ impl ParquetReader<'_> {
             ..
         } = *self.morsel;
         let mask = ProjectionMask::roots(self.file.metadata.parquet_schema(), [column]);
-        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
-            self.chunks.clone(),
-            self.file.metadata.clone(),
-        )
-        .with_row_groups(vec![row_group])
-        .with_projection(mask)
-        .with_batch_size(rows.len().min(BATCH_ROWS));
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.file.metadata.clone())
+                .with_row_groups(vec![row_group])
+                .with_projection(mask)
+                .with_batch_size(rows.len().min(BATCH_ROWS));
         if !whole {
             let group_rows = self.file.metadata.metadata().row_group(row_group).num_rows();
             let group_rows = usize::try_from(group_rows).map_err(|error| error.to_string())?;

@@ -8,7 +8,6 @@ use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Float64Type};
 use arrow::error::ArrowError;
 
-use super::decimal;
 use super::value::Value;
 use crate::expr::node::Arithmetic;
 
@@ -31,9 +30,6 @@ pub(super) fn evaluate(
     // A kernel would read a NULL constant as the value beneath it.
     if let Some(nulls) = null_result(left, right, data_type) {
         return Ok(nulls);
-    }
-    if let Some(result) = decimal::narrow(op, left, right, data_type) {
-        return result;
     }
     let result = kernel(left, right)?;
     match data_type {

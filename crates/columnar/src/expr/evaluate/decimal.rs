@@ -1,22 +1,24 @@
 //! Decimals that fit 64 bits, as most prices do. Their products and sums fit 128 bits without a
-//! check of each row.
+//! check of each row, and often 64.
 //!
-//! One pass over a chunk shows whether they fit. Otherwise arrow's checked kernels compute.
+//! One pass over a chunk shows how many bits its values take. Beyond 64, arrow's checked kernels
+//! compute.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal64Array};
 use arrow::compute::{binary, unary};
-use arrow::datatypes::{DataType, Decimal128Type};
+use arrow::datatypes::{DataType, Decimal64Type, Decimal128Type, DecimalType};
 use arrow::error::ArrowError;
 
 use super::value::Value;
+use crate::expr::narrow::{is_narrow, narrow_type};
 use crate::expr::node::Arithmetic;
 
 /// Decimal digits of a shift at most: the shifted 64-bit value has less than 124 bits.
 const MAX_SHIFT: u32 = 18;
 
-/// For a sum, difference or product of operands that fit 64 bits.
+/// A sum, difference or product of operands that fit 64 bits. It is narrow if it fits as well.
 pub(super) fn narrow(
     op: Arithmetic,
     left: &Value,
@@ -26,72 +28,144 @@ pub(super) fn narrow(
     let DataType::Decimal128(_, scale) = data_type else {
         return None;
     };
-    let (a, b) = (operand(left)?, operand(right)?);
-    let shift = |operand: &Decimal128Array| {
-        let digits = u32::try_from(i32::from(*scale) - i32::from(operand.scale())).ok()?;
-        (digits <= MAX_SHIFT).then(|| 10i64.pow(digits))
-    };
-    let result = match op {
-        // Below 2^126, which is less than 10^38.
-        Arithmetic::Multiply => combine(left, a, right, b, |x, y| i128::from(x) * i128::from(y)),
-        Arithmetic::Add => {
-            let (m, n) = (shift(a)?, shift(b)?);
-            combine(left, a, right, b, |x, y| {
-                i128::from(x) * i128::from(m) + i128::from(y) * i128::from(n)
-            })
+    let (a, b) = (Operand::of(left)?, Operand::of(right)?);
+    let narrow = narrow_type(*scale);
+    Some(match op {
+        Arithmetic::Multiply if fits(a.bits() + b.bits()) => {
+            combined::<Decimal64Type>(&a, &b, &narrow, |x, y| x * y)
         }
-        Arithmetic::Subtract => {
-            let (m, n) = (shift(a)?, shift(b)?);
-            combine(left, a, right, b, |x, y| {
-                i128::from(x) * i128::from(m) - i128::from(y) * i128::from(n)
-            })
+        // Below 2^126, which is less than 10^38.
+        Arithmetic::Multiply => {
+            combined::<Decimal128Type>(&a, &b, data_type, |x, y| i128::from(x) * i128::from(y))
+        }
+        Arithmetic::Add | Arithmetic::Subtract => {
+            let m = a.shift_to(*scale)?;
+            let n = match op {
+                Arithmetic::Add => b.shift_to(*scale)?,
+                _ => -b.shift_to(*scale)?,
+            };
+            if fits((a.bits() + bits(&[m])).max(b.bits() + bits(&[n])) + 1) {
+                combined::<Decimal64Type>(&a, &b, &narrow, |x, y| x * m + y * n)
+            } else {
+                combined::<Decimal128Type>(&a, &b, data_type, |x, y| {
+                    i128::from(x) * i128::from(m) + i128::from(y) * i128::from(n)
+                })
+            }
         }
         Arithmetic::Divide | Arithmetic::Remainder => return None,
-    };
-    Some(result.map(|array| Arc::new(array.with_data_type(data_type.clone())) as ArrayRef))
+    })
 }
 
-/// The kernel handles a constant NULL.
-fn operand(value: &Value) -> Option<&Decimal128Array> {
-    let array = value.array().as_primitive_opt::<Decimal128Type>()?;
-    if value.is_constant() && array.is_null(0) {
-        return None;
+/// Operands of a comparison, with the types of their expressions: both narrow, or both not.
+pub(super) fn alike(left: (Value, &DataType), right: (Value, &DataType)) -> (Value, Value) {
+    let is_narrow = |side: &(Value, &DataType)| is_narrow(side.0.array().data_type(), side.1);
+    if !is_narrow(&left) && !is_narrow(&right) {
+        return (left.0, right.0);
     }
-    // Values beneath NULLs count too; arrow makes them zero.
-    let high = array
-        .values()
-        .iter()
-        .fold(0, |high, &value| high | (value ^ i128::from(value as i64)));
-    (high == 0).then_some(array)
+    let narrow = |side: &(Value, &DataType)| {
+        let is_cheap = is_narrow(side) || side.0.is_constant();
+        is_cheap.then(|| Operand::of(&side.0)).flatten()
+    };
+    match (narrow(&left), narrow(&right)) {
+        (Some(left), Some(right)) => (left.into_value(), right.into_value()),
+        _ => (left.0.widened(left.1), right.0.widened(right.1)),
+    }
 }
 
-fn combine(
-    left: &Value,
-    a: &Decimal128Array,
-    right: &Value,
-    b: &Decimal128Array,
-    op: impl Fn(i64, i64) -> i128,
-) -> Result<Decimal128Array, ArrowError> {
-    type Native = <Decimal128Type as ArrowPrimitiveType>::Native;
-    match (left.is_constant(), right.is_constant()) {
+/// Decimals that fit 64 bits.
+struct Operand {
+    values: Decimal64Array,
+    is_constant: bool,
+}
+
+impl Operand {
+    /// The kernels handle a constant NULL.
+    fn of(value: &Value) -> Option<Self> {
+        let array = value.array();
+        if value.is_constant() && array.is_null(0) {
+            return None;
+        }
+        let values = match array.as_primitive_opt::<Decimal64Type>() {
+            Some(narrow) => narrow.clone(),
+            None => {
+                let wide = array.as_primitive_opt::<Decimal128Type>()?;
+                // Values beneath NULLs count too; arrow makes them zero.
+                let high = wide
+                    .values()
+                    .iter()
+                    .fold(0, |high, &value| high | (value ^ i128::from(value as i64)));
+                if high != 0 {
+                    return None;
+                }
+                let narrow: Decimal64Array = unary(wide, |value| value as i64);
+                narrow.with_data_type(narrow_type(wide.scale()))
+            }
+        };
+        Some(Self {
+            values,
+            is_constant: value.is_constant(),
+        })
+    }
+
+    fn bits(&self) -> u32 {
+        bits(self.values.values())
+    }
+
+    /// The factor that gives values of this scale.
+    fn shift_to(&self, scale: i8) -> Option<i64> {
+        let digits = u32::try_from(i32::from(scale) - i32::from(self.values.scale())).ok()?;
+        (digits <= MAX_SHIFT).then(|| 10i64.pow(digits))
+    }
+
+    fn into_value(self) -> Value {
+        let scale = self.values.scale();
+        let values = Arc::new(self.values.with_data_type(narrow_type(scale)));
+        match self.is_constant {
+            true => Value::Constant(values),
+            false => Value::Rows(values),
+        }
+    }
+}
+
+/// No value is further from zero than this power of two.
+fn bits(values: &[i64]) -> u32 {
+    let folded = values.iter().fold(0, |all, &value| all | (value ^ value >> 63));
+    i64::BITS - folded.leading_zeros()
+}
+
+/// Whether values no further from zero than this power of two have 64 bits.
+fn fits(bits: u32) -> bool {
+    bits < i64::BITS - 1
+}
+
+fn combined<T: DecimalType>(
+    a: &Operand,
+    b: &Operand,
+    data_type: &DataType,
+    op: impl Fn(i64, i64) -> T::Native,
+) -> Result<ArrayRef, ArrowError> {
+    let combined = match (a.is_constant, b.is_constant) {
         (true, false) => {
-            let x = a.value(0) as i64;
-            Ok(unary(b, |y: Native| op(x, y as i64)))
+            let x = a.values.value(0);
+            unary::<_, _, T>(&b.values, |y| op(x, y))
         }
         (false, true) => {
-            let y = b.value(0) as i64;
-            Ok(unary(a, |x: Native| op(x as i64, y)))
+            let y = b.values.value(0);
+            unary::<_, _, T>(&a.values, |x| op(x, y))
         }
-        _ => binary(a, b, |x: Native, y: Native| op(x as i64, y as i64)),
-    }
+        _ => binary::<_, _, _, T>(&a.values, &b.values, op)?,
+    };
+    Ok(Arc::new(combined.with_data_type(data_type.clone())))
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::Decimal128Array;
     use arrow::compute::kernels::numeric;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::expr::narrow::widened;
 
     const OPS: [Arithmetic; 3] = [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply];
 
@@ -126,7 +200,7 @@ mod tests {
                     _ => numeric::mul(&left, &right),
                 };
                 let checked = checked.unwrap().as_primitive::<Decimal128Type>().clone().with_data_type(data_type);
-                let found = found.unwrap();
+                let found = widened(found.unwrap(), checked.data_type());
                 prop_assert_eq!(found.as_primitive::<Decimal128Type>(), &checked);
             }
         }

@@ -2,7 +2,10 @@
 
 use arrow::array::{Array, ArrayRef, Datum, UInt32Array};
 use arrow::compute::take;
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
+
+use crate::expr::narrow::widened;
 
 /// A kernel takes a constant as a scalar.
 pub(super) enum Value {
@@ -39,6 +42,15 @@ impl Value {
             Self::Rows(array) => Self::Rows(apply(array)?),
             Self::Constant(array) => Self::Constant(apply(array)?),
         })
+    }
+
+    /// In the type of its expression.
+    pub(super) fn widened(&self, data_type: &DataType) -> Self {
+        let widened = |array: &ArrayRef| widened(array.clone(), data_type);
+        match self {
+            Self::Rows(array) => Self::Rows(widened(array)),
+            Self::Constant(array) => Self::Constant(widened(array)),
+        }
     }
 
     /// Constant if both are.

@@ -140,11 +140,8 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    pub(super) fn new(file_bytes: u64, fetched: Fetched) -> Self {
-        Self {
-            file_bytes,
-            fetched: Arc::new(fetched),
-        }
+    pub(super) fn new(file_bytes: u64, fetched: Arc<Fetched>) -> Self {
+        Self { file_bytes, fetched }
     }
 }
 

@@ -13,32 +13,28 @@ use ::parquet::column::page::{Page, PageReader as _};
 use ::parquet::file::metadata::ColumnChunkMetaData;
 use ::parquet::file::serialized_reader::SerializedPageReader;
 use arrow::array::{
-    ArrayRef, BooleanBufferBuilder, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array,
+    ArrayRef, BooleanBufferBuilder, Date32Array, Decimal64Array, Float64Array, Int32Array, Int64Array,
     StringViewBuilder, UInt32Array,
 };
-use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::DataType;
+use bytes::Bytes;
 use columnar::Codes;
 
 use super::chunks::Chunks;
 use super::hybrid;
 
-/// The codes of a root column in all `rows` rows of a row group; `None` if it has more than
-/// `values_max` values, pages without codes, or a type that is not known here.
+/// The codes of a root column in all `rows` rows of a row group; `None` if it has more values than
+/// rows, pages without codes, or a type that is not known here.
 pub(super) fn read(
     chunks: &Chunks,
     metadata: &ArrowReaderMetadata,
     row_group: usize,
     column: usize,
     rows: usize,
-    values_max: usize,
 ) -> Option<Codes> {
     let data_type = metadata.schema().field(column).data_type();
-    let leaf = flat_leaf(metadata, column)?;
-    let chunk = metadata.metadata().row_group(row_group).column(leaf);
-    if !may_be_coded(chunk) {
-        return None;
-    }
+    let chunk = flat_chunk(metadata, row_group, column)?;
     let has_nulls = chunk.column_descr().max_def_level() > 0;
     let mut pages = SerializedPageReader::new(Arc::new(chunks.clone()), chunk, rows, None).ok()?;
     let mut values: Option<ArrayRef> = None;
@@ -46,9 +42,7 @@ pub(super) fn read(
     while codes.len() < rows {
         match pages.get_next_page().ok()?? {
             Page::DictionaryPage { buf, num_values, .. } => {
-                let count = usize::try_from(num_values)
-                    .ok()
-                    .filter(|count| *count <= values_max)?;
+                let count = usize::try_from(num_values).ok().filter(|count| *count <= rows)?;
                 values = Some(dictionary(&buf, count, chunk.column_type(), data_type)?);
             }
             Page::DataPage {
@@ -85,16 +79,24 @@ pub(super) fn read(
 }
 
 /// The one leaf of a column without repetition and of no deeper structure.
-fn flat_leaf(metadata: &ArrowReaderMetadata, column: usize) -> Option<usize> {
+fn flat_chunk(
+    metadata: &ArrowReaderMetadata,
+    row_group: usize,
+    column: usize,
+) -> Option<&ColumnChunkMetaData> {
     let schema = metadata.parquet_schema();
     let mut leaves = (0..schema.num_columns()).filter(|leaf| schema.get_column_root_idx(*leaf) == column);
     let leaf = leaves.next().filter(|_| leaves.next().is_none())?;
     let descriptor = schema.column(leaf);
-    (descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1).then_some(leaf)
+    let is_flat = descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
+    is_flat.then(|| metadata.metadata().row_group(row_group).column(leaf))
 }
 
-/// Without a word on pages, the first one tells.
-fn may_be_coded(chunk: &ColumnChunkMetaData) -> bool {
+/// Whether the footer says nothing against it.
+pub(super) fn may_be(metadata: &ArrowReaderMetadata, row_group: usize, column: usize) -> bool {
+    let Some(chunk) = flat_chunk(metadata, row_group, column) else {
+        return false;
+    };
     let is_only_coded = chunk.page_encoding_stats_mask().is_none_or(|mask| {
         mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY)
     });
@@ -189,7 +191,7 @@ impl CodesBuilder {
 }
 
 /// The values of a dictionary page, which is plain.
-fn dictionary(bytes: &[u8], count: usize, stored: Type, data_type: &DataType) -> Option<ArrayRef> {
+fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -> Option<ArrayRef> {
     Some(match (stored, data_type) {
         (Type::INT32, DataType::Int32) => Arc::new(Int32Array::from(of_32_bits(bytes, count)?)),
         (Type::INT32, DataType::Date32) => Arc::new(Date32Array::from(of_32_bits(bytes, count)?)),
@@ -199,25 +201,26 @@ fn dictionary(bytes: &[u8], count: usize, stored: Type, data_type: &DataType) ->
             let floats = bits.into_iter().map(|bits| f64::from_bits(bits.cast_unsigned()));
             Arc::new(Float64Array::from_iter_values(floats))
         }
-        (Type::INT32, DataType::Decimal128(precision, scale)) => {
-            let numbers = of_32_bits(bytes, count)?.into_iter().map(i128::from);
-            let numbers = Decimal128Array::from_iter_values(numbers);
-            Arc::new(numbers.with_precision_and_scale(*precision, *scale).ok()?)
-        }
-        (Type::INT64, DataType::Decimal128(precision, scale)) => {
-            let numbers = of_64_bits(bytes, count)?.into_iter().map(i128::from);
-            let numbers = Decimal128Array::from_iter_values(numbers);
+        (Type::INT32 | Type::INT64, DataType::Decimal128(precision, scale)) => {
+            let numbers = match stored {
+                Type::INT32 => of_32_bits(bytes, count)?.into_iter().map(i64::from).collect(),
+                _ => of_64_bits(bytes, count)?,
+            };
+            let numbers = Decimal64Array::from(numbers);
             Arc::new(numbers.with_precision_and_scale(*precision, *scale).ok()?)
         }
         (Type::BYTE_ARRAY, DataType::Utf8View) => {
             let mut texts = StringViewBuilder::with_capacity(count.min(bytes.len()));
-            let mut rest = bytes;
+            let page = texts.append_block(Buffer::from(bytes.clone()));
+            let mut begin = 0_u32;
             for _ in 0..count {
-                let (len, behind) = rest.split_first_chunk::<4>()?;
-                let len = usize::try_from(u32::from_le_bytes(*len)).ok()?;
-                let (text, behind) = behind.split_at_checked(len)?;
-                texts.append_value(std::str::from_utf8(text).ok()?);
-                rest = behind;
+                let (len, _) = bytes
+                    .get(usize::try_from(begin).ok()?..)?
+                    .split_first_chunk::<4>()?;
+                let len = u32::from_le_bytes(*len);
+                begin = begin.checked_add(4)?;
+                texts.try_append_view(page, begin, len).ok()?;
+                begin = begin.checked_add(len)?;
             }
             Arc::new(texts.finish())
         }
@@ -240,12 +243,12 @@ mod tests {
     use ::parquet::arrow::ArrowWriter;
     use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use ::parquet::file::properties::{WriterProperties, WriterVersion};
-    use arrow::array::{RecordBatch, StringArray};
-    use arrow::compute::concat;
+    use arrow::array::{Decimal128Array, RecordBatch, StringArray};
+    use arrow::compute::{cast, concat};
     use columnar::TableSource as _;
     use proptest::prelude::*;
 
-    use super::super::ParquetTable;
+    use super::super::{ParquetTable, byte_source};
     use super::*;
 
     /// A column of each type that is known here: of `values` values, and NULL where `nulls` says.
@@ -325,16 +328,15 @@ mod tests {
             for column in 0..batch.num_columns() {
                 let mut parts = Vec::new();
                 for morsel in 0..table.morsels() {
-                    let fetched = columnar::StoredTable::fetch(&table, morsel, &[column]).unwrap();
-                    let chunks = Chunks::new(table.files[0].source.bytes(), fetched);
-                    let codes = read(&chunks, metadata, morsel, column, table.rows(morsel), usize::MAX);
+                    let source = table.files[0].source.as_ref();
+                    let ranges = table.files[0].ranges(&table.morsels[morsel], &[column]).unwrap();
+                    let fetched = byte_source::fetch(source, &ranges).unwrap();
+                    let chunks = Chunks::new(source.bytes(), Arc::new(fetched));
+                    let codes = read(&chunks, metadata, morsel, column, table.rows(morsel));
                     let codes = codes.expect("the writer made a dictionary for all pages");
                     prop_assert!(codes.values().len() <= usize::from(values));
-                    parts.push(codes.decoded().unwrap());
-                    if codes.values().len() > 1 {
-                        let fewer = codes.values().len() - 1;
-                        prop_assert!(read(&chunks, metadata, morsel, column, table.rows(morsel), fewer).is_none());
-                    }
+                    let decoded = codes.decoded().unwrap();
+                    parts.push(cast(&decoded, table.schema().field(column).data_type()).unwrap());
                 }
                 let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
                 let expected: Vec<_> = whole.iter().map(|batch| batch.column(column).as_ref()).collect();

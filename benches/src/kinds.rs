@@ -27,7 +27,7 @@ use crate::contender::{Contender, Outcome};
 use crate::engine::{self, Engine};
 use crate::options::{Knob, Options};
 use crate::peer::{self, ENGINES, OURS, Peer, Python};
-use crate::target::{ALL_PEERS, Target};
+use crate::target::{ALL_PEERS, Of, Target};
 use crate::tpch::{self, indices};
 use crate::workload::{Column, Workload};
 use answer::Answer;
@@ -39,6 +39,9 @@ const SCALE_QUICK: f64 = 0.02;
 
 /// The greatest ratio of our time to the best peer's.
 const AIM: f64 = 0.7;
+/// The least ratio of our time on one thread to that on two.
+const SPEED_UP: f64 = 1.85;
+const ON_ONE_THREAD: &str = "windlass, one thread";
 
 /// Rows of a row group, as the program tpchgen-cli writes them at scale 1.
 const GROUP_ROWS: usize = 113_743;
@@ -188,11 +191,13 @@ impl Setup {
         serde_json::to_writer(File::create(&told)?, &what)?;
         let mut rows = Vec::new();
         if peer::is_wanted(options, OURS) {
-            let told = told.clone();
-            rows.push(Contender::ours(OURS, move || {
+            for (name, threads) in [(OURS, THREADS), (ON_ONE_THREAD, 1)] {
                 let told = told.clone();
-                move || ours(&told)
-            }));
+                rows.push(Contender::ours(name, move || {
+                    let told = told.clone();
+                    move || ours(&told, threads)
+                }));
+            }
         }
         for peer in peers {
             let (setup, peer, told) = (Rc::clone(self), peer.clone(), told.clone());
@@ -223,7 +228,10 @@ impl Setup {
         Ok(if peers.is_empty() || !peer::is_wanted(options, OURS) {
             workload
         } else {
-            workload.targets([Target::at_most(AIM, ALL_PEERS)])
+            workload.targets([
+                Target::at_most(AIM, ALL_PEERS),
+                Target::as_fast(SPEED_UP, Of::Row(ON_ONE_THREAD)),
+            ])
         })
     }
 
@@ -235,11 +243,11 @@ impl Setup {
     }
 }
 
-fn ours(told: &Path) -> Result<Outcome> {
+fn ours(told: &Path, threads: usize) -> Result<Outcome> {
     let program = std::env::current_exe()?.with_file_name(PROGRAM);
     let output = Command::new(&program)
         .arg(told)
-        .args([THREADS, RUNS].map(|number| number.to_string()))
+        .args([threads, RUNS].map(|number| number.to_string()))
         .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("cannot run {}", program.display()))?;

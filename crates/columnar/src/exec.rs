@@ -4,6 +4,7 @@
 
 mod collected;
 mod compiled;
+mod decoded;
 mod fetch;
 mod following;
 mod groups;

@@ -26,5 +26,5 @@ pub(crate) use canonical::canonical_floats;
 pub(crate) use narrow::{is_narrow, widened};
 pub(crate) use node::Node;
 pub use node::{Arithmetic, Comparison, Expr};
-pub(crate) use source::{ColumnSource, Filtered, Values, values_of};
+pub(crate) use source::{ColumnSource, Filtered, values_of};
 pub(crate) use types::value_type;

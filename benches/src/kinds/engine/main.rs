@@ -77,7 +77,7 @@ fn loaded(name: &str, path: &Path, threads: usize) -> Result<MemoryTable> {
     let mut session = Session::new(PipelineExecutor::new(threads)?);
     session.open(name, path)?;
     let rows = session.sql(&format!("select * from {name}"))?.run()?.rows;
-    Ok(MemoryTable::try_new(name, rows.schema, rows.batches)?)
+    Ok(MemoryTable::try_new(name, rows.schema, rows.batches)?.encoded()?)
 }
 
 fn ms(duration: Duration) -> f64 {

@@ -95,11 +95,17 @@ impl<'t> Morsel<'t> {
         let mut reader = self.reader()?;
         let mut reservation = self.reservation.borrow_mut();
         let before = reservation.bytes();
-        reservation.grow(reader.bytes_to_read(column))?;
+        let to_read = reader.bytes_to_read(column);
+        reservation.grow(to_read)?;
         let codes = reader.codes(column)?;
         let own = codes.as_ref().map_or(0, |codes| {
             let rows: ArrayRef = Arc::new(codes.rows().clone());
-            RetainedSize::by([codes.values(), &rows], &self.borrowed.borrow()).own
+            let mut borrowed = self.borrowed.borrow_mut();
+            if to_read == 0 && reader.bytes() == 0 {
+                borrowed.extend(BorrowedBuffer::of_table(&rows));
+                borrowed.extend(BorrowedBuffer::of_table(codes.values()));
+            }
+            RetainedSize::by([codes.values(), &rows], &borrowed).own
         });
         reservation.resize(before + own)?;
         if let Some(codes) = &codes {
@@ -142,6 +148,18 @@ impl<'t> Morsel<'t> {
         };
         reservation.resize(reader.bytes())?;
         Ok(reader)
+    }
+
+    /// The columns that were read.
+    pub(crate) fn columns_read(&self) -> Vec<usize> {
+        let columns = self.columns.borrow();
+        let codes = self.codes.borrow();
+        let coded = codes.iter().filter(|(_, codes)| codes.is_some());
+        columns
+            .keys()
+            .chain(coded.map(|(column, _)| column))
+            .copied()
+            .collect()
     }
 
     /// Frees the columns that no array shares, and returns their reservation.

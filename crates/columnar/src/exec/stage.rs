@@ -11,6 +11,7 @@ use pipeline_exec::{Stage, StepCx, StepError, lock};
 
 use super::collected::Collected;
 use super::compiled::{CompiledScan, OutputPlan};
+use super::decoded::Decoded;
 use super::merging::Merging;
 use super::morsel::Morsel;
 use super::ordering::Ordering as GroupOrdering;
@@ -65,6 +66,7 @@ pub struct ScanStage {
 #[derive(Default)]
 struct Measured {
     skipped_morsels: AtomicUsize,
+    decoded: Decoded,
     merging: OnceLock<String>,
 }
 
@@ -196,6 +198,9 @@ impl ScanStage {
                 // Ordering: Relaxed. A number for people.
                 let skipped = measured.skipped_morsels.load(Ordering::Relaxed);
                 write_plan(f, &plan.scan, &plan.filter, Some(skipped))?;
+                if let Some(stored) = plan.stored() {
+                    measured.decoded.write(f, stored, &plan.projection)?;
+                }
                 match measured.merging.get() {
                     Some(merging) => writeln!(f, "{merging}"),
                     None => Ok(()),
@@ -274,8 +279,8 @@ impl ScanStage {
         slot: usize,
         cx: &StepCx<'_>,
     ) -> Result<Option<Collected>, ExecError> {
-        let SlotRange { morsel, rows } = self.plan.slots[slot].clone();
-        if self.plan.rules_out(morsel) {
+        let SlotRange { morsel: number, rows } = self.plan.slots[slot].clone();
+        if self.plan.rules_out(number) {
             // The first slot of a morsel counts it.
             if rows.start == 0 {
                 // Ordering: Relaxed. A count for people; it publishes nothing.
@@ -287,12 +292,12 @@ impl ScanStage {
         let scan = &self.plan.scan;
         let morsel = Morsel::new(
             scan.table.as_ref(),
-            morsel,
+            number,
             &self.plan.projection,
             fetched,
             scan.memory_pool.as_ref(),
         );
-        let order = self.plan.filter.order();
+        let order = self.plan.filter.next_order();
         let mut cancelled = false;
         let mut chunks = morsel.chunks(rows).take_while(|_| {
             cancelled = cx.is_cancelled();
@@ -300,6 +305,10 @@ impl ScanStage {
         });
         let mut collected = self.plan.collect(slot, &order, &mut chunks)?;
         drop(chunks);
+        if let Some(stored) = self.plan.stored() {
+            let columns = morsel.columns_read();
+            self.measured.decoded.add(stored, number, &columns);
+        }
         if cancelled {
             return Ok(None);
         }

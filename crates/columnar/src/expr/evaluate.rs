@@ -4,6 +4,8 @@
 //! with a NULL never overflows or divides by zero.
 
 mod arithmetic;
+mod by_value;
+mod contains;
 mod decimal;
 mod logic;
 mod value;
@@ -36,7 +38,18 @@ impl Expr {
     }
 
     pub(crate) fn evaluate_condition(&self, source: &dyn ColumnSource) -> Result<BooleanArray, ExecError> {
-        Ok(self.evaluate(source)?.as_boolean().clone())
+        match self.evaluate_by_value(source)? {
+            Some(answers) => Ok(answers),
+            None => Ok(self.evaluate(source)?.as_boolean().clone()),
+        }
+    }
+
+    /// A condition over one column that is held as codes.
+    pub(crate) fn evaluate_by_value(
+        &self,
+        source: &dyn ColumnSource,
+    ) -> Result<Option<BooleanArray>, ExecError> {
+        by_value::answers(self, source)
     }
 
     pub(super) fn evaluate_constant(&self) -> Result<ArrayRef, ExecError> {
@@ -77,10 +90,8 @@ impl Expr {
             Node::And(left, right) => connect(logic::Connective::And, left, right, source).map(boolean_rows),
             Node::Or(left, right) => connect(logic::Connective::Or, left, right, source).map(boolean_rows),
             Node::Not(value) => {
-                let not = |array: &ArrayRef| -> Result<ArrayRef, ArrowError> {
-                    Ok(Arc::new(arrow::compute::not(array.as_boolean())?))
-                };
-                value.value(source)?.map(not).map_err(failed)
+                let not = arrow::compute::not(&value.evaluate_condition(source)?);
+                not.map(boolean_rows).map_err(failed)
             }
             Node::IsNull { value, negated } => {
                 let test = |array: &ArrayRef| -> Result<ArrayRef, ArrowError> {
@@ -105,6 +116,9 @@ impl Expr {
                 ignore_case,
             } => {
                 let (value, pattern) = (value.value(source)?, pattern.value(source)?);
+                if let Some(found) = contains_needle(&value, &pattern).filter(|_| !ignore_case) {
+                    return Ok(boolean_rows(found));
+                }
                 let kernel = if *ignore_case { ilike } else { like };
                 let result = kernel(&value, &pattern).map_err(failed)?;
                 Ok(value.combined(&pattern, Arc::new(result)))
@@ -123,6 +137,20 @@ impl ColumnSource for OneRow {
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
         unreachable!("a constant expression asked for column {index}")
     }
+}
+
+/// `None` if the pattern asks for more than a text anywhere, or texts are not views.
+fn contains_needle(value: &Value, pattern: &Value) -> Option<BooleanArray> {
+    let (Value::Rows(texts), Value::Constant(pattern)) = (value, pattern) else {
+        return None;
+    };
+    let pattern = pattern
+        .as_string_view_opt()
+        .filter(|pattern| pattern.is_valid(0))?;
+    Some(contains::contains(
+        texts.as_string_view_opt()?,
+        contains::needle(pattern.value(0))?,
+    ))
 }
 
 fn boolean_rows(values: BooleanArray) -> Value {

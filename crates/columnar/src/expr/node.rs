@@ -26,6 +26,25 @@ pub struct Expr {
     node: Arc<Node>,
     data_type: DataType,
     fallible: bool,
+    reads: Reads,
+}
+
+/// The columns that an expression reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reads {
+    None,
+    One(usize),
+    Several,
+}
+
+impl Reads {
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::None, reads) | (reads, Self::None) => reads,
+            (Self::One(column), Self::One(other)) if column == other => self,
+            _ => Self::Several,
+        }
+    }
 }
 
 /// `+ - * / %`.
@@ -115,11 +134,19 @@ pub(crate) enum Node {
 impl Expr {
     pub(crate) fn new(node: Node, data_type: DataType, fails_by_itself: bool) -> Self {
         let mut fallible = fails_by_itself;
-        node.for_each_child(|child| fallible |= child.fallible);
+        let mut reads = match &node {
+            Node::Column { index, .. } => Reads::One(*index),
+            _ => Reads::None,
+        };
+        node.for_each_child(|child| {
+            fallible |= child.fallible;
+            reads = reads.and(child.reads);
+        });
         Self {
             node: Arc::new(node),
             data_type,
             fallible,
+            reads,
         }
     }
 
@@ -151,6 +178,14 @@ impl Expr {
         match self.node() {
             Node::Column { index, .. } => Some(*index),
             _ => None,
+        }
+    }
+
+    /// The column, if it reads just one.
+    pub(crate) fn only_column(&self) -> Option<usize> {
+        match self.reads {
+            Reads::One(column) => Some(column),
+            Reads::None | Reads::Several => None,
         }
     }
 

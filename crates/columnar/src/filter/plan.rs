@@ -1,26 +1,23 @@
 //! The steps of a filter, and the order in which they run.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use arrow::array::{Array as _, BooleanArray};
-use arrow::buffer::{BooleanBuffer, Buffer};
+use pipeline_exec::lock;
 
 use super::estimate;
 use super::measure::Measured;
 use super::prune;
 use super::selection::Selection;
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, Expr, Filtered, Values};
-use crate::table::{Codes, TableSource};
+use crate::expr::{ColumnSource, Expr, Filtered};
+use crate::table::TableSource;
 
 /// Rows per remaining row above which a step reads only the remaining rows.
 const SPARSE: usize = 4;
-
-/// Values of a column's codes at most for a step that looks at them instead of the rows.
-const VALUES_MAX: usize = 4_096;
 
 pub(crate) struct FilterPlan {
     steps: Vec<FilterStep>,
@@ -29,14 +26,19 @@ pub(crate) struct FilterPlan {
     /// Conditions that hold before a step can fail. A morsel without a row for one of them is not
     /// read.
     prunable: Vec<Expr>,
+    changes: Changes,
+}
+
+/// How often the order changed from one slot to the next.
+#[derive(Debug, Default)]
+struct Changes {
+    last: Mutex<Vec<usize>>,
+    count: AtomicUsize,
 }
 
 pub(crate) struct FilterStep {
-    /// All must hold.
-    conditions: Vec<Expr>,
+    condition: Expr,
     can_fail: bool,
-    /// The column, if it is the only one and no value of it can fail.
-    only_column: Option<usize>,
     /// The fraction of rows expected to pass.
     selectivity: f64,
     /// Cost per row, in comparisons of two integers.
@@ -62,10 +64,10 @@ impl FilterPlan {
                 start = steps.len();
                 continue;
             }
-            let columns = part.columns();
+            let column = part.only_column();
             match steps[start..]
                 .iter_mut()
-                .find(|step| columns.len() == 1 && step.columns() == columns)
+                .find(|step| column.is_some() && step.condition.only_column() == column)
             {
                 Some(step) => step.add(part, table),
                 None => steps.push(FilterStep::new(part, table)),
@@ -76,6 +78,7 @@ impl FilterPlan {
             steps,
             movable,
             prunable,
+            changes: Changes::default(),
         }
     }
 
@@ -83,6 +86,25 @@ impl FilterPlan {
         self.prunable
             .iter()
             .any(|part| !prune::may_hold(part, table, morsel))
+    }
+
+    /// The order for a slot, which counts its changes.
+    pub(crate) fn next_order(&self) -> Vec<usize> {
+        let order = self.order();
+        let mut last = lock(&self.changes.last);
+        if *last != order {
+            if !last.is_empty() {
+                // Ordering: Relaxed. A number for people.
+                self.changes.count.fetch_add(1, Ordering::Relaxed);
+            }
+            last.clone_from(&order);
+        }
+        order
+    }
+
+    pub(crate) fn order_changes(&self) -> usize {
+        // Ordering: Relaxed. A number for people.
+        self.changes.count.load(Ordering::Relaxed)
     }
 
     /// Cheapest expected first.
@@ -130,10 +152,9 @@ impl FilterStep {
     fn new(condition: Expr, table: &dyn TableSource) -> Self {
         Self {
             can_fail: condition.can_fail(),
-            only_column: only_column(&condition),
             selectivity: estimate::selectivity(&condition, table),
             cost: estimate::cost(&condition),
-            conditions: vec![condition],
+            condition,
             measured: Measured::default(),
         }
     }
@@ -142,11 +163,8 @@ impl FilterStep {
         let both = estimate::selectivity_of_both(self.selectivity, estimate::selectivity(&condition, table));
         self.selectivity = both;
         self.cost += estimate::cost(&condition);
-        self.conditions.push(condition);
-    }
-
-    fn columns(&self) -> BTreeSet<usize> {
-        self.conditions.iter().flat_map(Expr::columns).collect()
+        let first = self.condition.clone();
+        self.condition = Expr::and(first, condition).expect("two conditions");
     }
 
     /// A nanosecond counts as one unit of cost, which affects only the order of steps.
@@ -158,41 +176,21 @@ impl FilterStep {
         (1.0 - selectivity) / cost.max(1e-3)
     }
 
-    /// The rows that pass, if the step's only column is held as codes: each value is looked at once.
-    fn kept_codes(&self, rows: &dyn ColumnSource) -> Result<Option<BooleanArray>, ExecError> {
-        let Some(column) = self.only_column else {
-            return Ok(None);
-        };
-        let Some(codes) = rows.codes(column)? else {
-            return Ok(None);
-        };
-        if codes.values().len() > VALUES_MAX.min(rows.rows()) {
-            return Ok(None);
-        }
-        let values = Values::of(column, &codes)?;
-        let mut kept = Selection::all(values.rows());
-        for condition in &self.conditions {
-            kept.and(&condition.evaluate_condition(&values)?);
-        }
-        Ok(Some(of_rows(&codes, kept.mask().values())))
-    }
-
     fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
         let start = Instant::now();
         let before = selection.count();
-        let sparse = before * SPARSE < selection.rows();
-        if let Some(kept) = self.kept_codes(rows)? {
-            selection.and(&kept);
-        } else if !selection.is_all() && (self.can_fail || sparse) {
-            let left = Filtered::new(rows, &selection.mask());
-            let mut inner = Selection::all(before);
-            for condition in &self.conditions {
-                inner.and(&condition.evaluate_condition(&left)?);
-            }
-            selection.and_compact(&inner.mask());
-        } else {
-            for condition in &self.conditions {
-                selection.and(&condition.evaluate_condition(rows)?);
+        let is_sparse = before * SPARSE < selection.rows();
+        let is_compact = !selection.is_all() && (self.can_fail || is_sparse);
+        let answers = match is_compact {
+            // To look up all rows takes no longer than to find those that are left.
+            true => self.condition.evaluate_by_value(rows)?,
+            false => Some(self.condition.evaluate_condition(rows)?),
+        };
+        match answers {
+            Some(answers) => selection.and(&answers),
+            None => {
+                let left = Filtered::new(rows, &selection.mask());
+                selection.and_compact(&self.condition.evaluate_condition(&left)?);
             }
         }
         self.measured.add(before, selection.count(), start.elapsed());
@@ -200,53 +198,14 @@ impl FilterStep {
     }
 }
 
-/// The rows whose values are kept. The bit behind those of the values is for NULL.
-fn of_rows(codes: &Codes, kept: &BooleanBuffer) -> BooleanArray {
-    // The length that the compiler knows spares a check for each row.
-    let mut is_kept = [0u8; VALUES_MAX];
-    let (null, rows) = (codes.values().len(), codes.rows());
-    for value in kept.set_indices().take(null) {
-        is_kept[value] = 1;
-    }
-    let look = |code: u32| is_kept[code as usize % VALUES_MAX];
-    let (whole, rest) = rows.values().as_chunks::<8>();
-    let mut bytes: Vec<u8> = Vec::with_capacity(whole.len() + 1);
-    bytes.extend(whole.iter().map(|codes| packed(codes.map(look))));
-    if !rest.is_empty() {
-        let mut last = [0; 8];
-        last.iter_mut()
-            .zip(rest)
-            .for_each(|(bit, &code)| *bit = look(code));
-        bytes.push(packed(last));
-    }
-    let mut bits = BooleanBuffer::new(Buffer::from(bytes), 0, rows.len());
-    if let Some(nulls) = rows.nulls().filter(|nulls| nulls.null_count() > 0) {
-        bits = match kept.value(null) {
-            true => &bits | &!nulls.inner(),
-            false => &bits & nulls.inner(),
-        };
-    }
-    BooleanArray::new(bits, None)
-}
-
-/// Eight bits in the order of the bytes that hold them.
-fn packed(bits: [u8; 8]) -> u8 {
-    // The product's last byte adds each byte's bit at a place of its own, without a carry.
-    (u64::from_le_bytes(bits).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
-}
-
-fn only_column(condition: &Expr) -> Option<usize> {
-    let columns = condition.columns();
-    let is_one = columns.len() == 1 && !condition.can_fail();
-    columns.first().copied().filter(|_| is_one)
-}
-
 impl fmt::Display for FilterStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, condition) in self.conditions.iter().enumerate() {
-            write!(f, "{}{condition}", if at == 0 { "" } else { " and " })?;
-        }
-        write!(f, "  [estimated {:.1} %", self.selectivity * 100.0)?;
+        write!(
+            f,
+            "{}  [estimated {:.1} %",
+            self.condition,
+            self.selectivity * 100.0
+        )?;
         if self.can_fail {
             f.write_str(", can fail: keeps its place")?;
         }

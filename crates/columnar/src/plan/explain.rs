@@ -37,9 +37,14 @@ pub(crate) fn write_plan(
         None => writeln!(f, "; reads {columns}")?,
     }
     if scan.filter.is_some() {
+        let changed = match filter.order_changes() {
+            0 => String::new(),
+            1 => ", which changed once".to_owned(),
+            times => format!(", which changed {times} times"),
+        };
         writeln!(
             f,
-            "filter, in this order  [estimated {:.1} %]",
+            "filter, in this order{changed}  [estimated {:.1} %]",
             filter.selectivity() * 100.0
         )?;
         filter.explain(f, "  ")?;

@@ -3,6 +3,8 @@
 //! Row numbers alone decide where a morsel begins, so no result depends on the batches (a sum of
 //! floats depends on the morsels).
 
+mod column;
+
 use std::fmt;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -10,6 +12,8 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
+use self::column::Column;
+use super::codes::Codes;
 use super::read_error::ReadError;
 use super::source::{MorselReader, TableSource};
 use super::statistics::ColumnStatistics;
@@ -32,9 +36,23 @@ pub struct MemoryTable {
     name: String,
     schema: SchemaRef,
     /// All have `MORSEL_ROWS` rows, except the last, which has at least one.
-    morsels: Vec<RecordBatch>,
+    morsels: Vec<Morsel>,
     statistics: Vec<Vec<ColumnStatistics>>,
     shard_key: Option<Vec<usize>>,
+}
+
+struct Morsel {
+    rows: usize,
+    columns: Vec<Column>,
+}
+
+impl From<RecordBatch> for Morsel {
+    fn from(batch: RecordBatch) -> Self {
+        Self {
+            rows: batch.num_rows(),
+            columns: batch.columns().iter().cloned().map(Column::Values).collect(),
+        }
+    }
 }
 
 /// Rows in a morsel of a table in memory: a few columns of it fit in a core's cache.
@@ -53,7 +71,7 @@ impl MemoryTable {
         schema: SchemaRef,
         batches: impl IntoIterator<Item = RecordBatch>,
     ) -> Result<Self, ArrowError> {
-        let mut morsels = Vec::new();
+        let mut morsels: Vec<Morsel> = Vec::new();
         let mut open: Vec<RecordBatch> = Vec::new();
         let mut open_rows = 0;
         for batch in batches {
@@ -65,13 +83,13 @@ impl MemoryTable {
                 open_rows += rows;
                 start += rows;
                 if open_rows == MORSEL_ROWS {
-                    morsels.push(close(&schema, &mut open)?);
+                    morsels.push(close(&schema, &mut open)?.into());
                     open_rows = 0;
                 }
             }
         }
         if open_rows > 0 {
-            morsels.push(close(&schema, &mut open)?);
+            morsels.push(close(&schema, &mut open)?.into());
         }
         Ok(Self {
             name: name.into(),
@@ -80,6 +98,34 @@ impl MemoryTable {
             statistics: Vec::new(),
             shard_key: None,
         })
+    }
+
+    /// The same rows in less memory, for a table that is queried often: decimals of at most 18
+    /// digits have 64 bits, and numbers, days and texts with few values in a morsel become
+    /// [codes](super::Codes). Results are the same, most of them sooner. It takes a pass over all
+    /// rows on this thread, about 20 ns for each value.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use arrow::array::{ArrayRef, RecordBatch, StringArray};
+    /// # use columnar::MemoryTable;
+    /// let ways: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|n| ["air", "rail"][n % 2])));
+    /// let batch = RecordBatch::try_from_iter([("way", ways)])?;
+    /// let table = MemoryTable::try_new("shipments", batch.schema(), [batch])?.encoded()?;
+    /// assert_eq!(table.num_rows(), 1_000);
+    /// # Ok::<(), arrow::error::ArrowError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When a morsel's texts are more than an array holds.
+    pub fn encoded(mut self) -> Result<Self, ArrowError> {
+        for column in self.morsels.iter_mut().flat_map(|morsel| &mut morsel.columns) {
+            if let Column::Values(values) = column {
+                *column = Column::encoded(values)?;
+            }
+        }
+        Ok(self)
     }
 
     /// Sets bounds per morsel and column, `statistics[morsel][column]`.
@@ -119,7 +165,7 @@ impl MemoryTable {
 
     /// The number of rows of the table.
     pub fn num_rows(&self) -> usize {
-        self.morsels.iter().map(RecordBatch::num_rows).sum()
+        self.morsels.iter().map(|morsel| morsel.rows).sum()
     }
 }
 
@@ -137,7 +183,7 @@ impl TableSource for MemoryTable {
     }
 
     fn rows(&self, morsel: usize) -> usize {
-        self.morsels[morsel].num_rows()
+        self.morsels[morsel].rows
     }
 
     fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
@@ -155,9 +201,7 @@ impl TableSource for MemoryTable {
     }
 
     fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        Ok(Box::new(MemoryReader {
-            batch: &self.morsels[morsel],
-        }))
+        Ok(Box::new(MemoryReader(&self.morsels[morsel])))
     }
 }
 
@@ -171,13 +215,21 @@ impl fmt::Debug for MemoryTable {
     }
 }
 
-struct MemoryReader<'a> {
-    batch: &'a RecordBatch,
-}
+struct MemoryReader<'a>(&'a Morsel);
 
 impl MorselReader for MemoryReader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        Ok(self.batch.column(column).clone())
+        match &self.0.columns[column] {
+            Column::Values(values) => Ok(values.clone()),
+            Column::Codes(_) => unreachable!("codes are asked for before values"),
+        }
+    }
+
+    fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
+        Ok(match &self.0.columns[column] {
+            Column::Values(_) => None,
+            Column::Codes(codes) => Some(codes.clone()),
+        })
     }
 }
 

@@ -117,6 +117,13 @@ pub trait StoredTable: TableSource {
     /// The bytes that [`fetch`](Self::fetch) reads of `morsel` for these columns.
     fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize;
 
+    /// The pages that hold these columns of `morsel`, for people. The default is `None`: it has none,
+    /// or does not know.
+    fn pages(&self, morsel: usize, projection: &[usize]) -> Option<usize> {
+        let _ = (morsel, projection);
+        None
+    }
+
     /// The most bytes that [`open_fetched`](Self::open_fetched) allocates beyond the fetched ones.
     /// Those that the reader keeps are [`MorselReader::bytes`]. The default is 0, for readers that
     /// decode by the column.

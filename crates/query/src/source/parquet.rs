@@ -198,6 +198,12 @@ impl StoredTable for ParquetTable {
         ranges.map_or(0, |ranges| chunks::bytes_of(&ranges))
     }
 
+    fn pages(&self, morsel: usize, projection: &[usize]) -> Option<usize> {
+        let morsel = &self.morsels[morsel];
+        let metadata = &self.files[morsel.file].metadata;
+        chunks::pages(metadata, morsel.row_group, &morsel.rows, projection)
+    }
+
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];

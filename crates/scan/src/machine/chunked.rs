@@ -51,6 +51,8 @@ struct State<F: FileSystem, O: Output> {
     /// Results from `folded` on.
     results: VecDeque<Option<Done>>,
     waiting: usize,
+    /// Results that are out, whose memory the next ones take.
+    spare: Vec<Found>,
     /// Absent while a worker puts out, and after the end.
     fold: Option<Box<Fold<F, O>>>,
     /// Whether `end` is where it is because the scan was cancelled.
@@ -79,8 +81,9 @@ pub(crate) struct Fold<F: FileSystem, O: Output> {
 
 /// What a worker is to do.
 pub(crate) enum Claim<F: FileSystem, O: Output> {
-    /// Search this chunk. `share`: spawn another task of this file for a worker that is idle.
-    Chunk { index: u64, share: bool },
+    /// Search this chunk, for which `found` is empty. `share`: spawn another task of this file for a
+    /// worker that is idle.
+    Chunk { index: u64, share: bool, found: Found },
     /// Nothing; its task is over.
     Leave,
     /// Nothing is left to search: end the file.
@@ -136,6 +139,7 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
                 copies: 1,
                 results: VecDeque::new(),
                 waiting: 0,
+                spare: Vec::new(),
                 fold: Some(Box::new(fold)),
                 cancelled: false,
             }),
@@ -159,7 +163,8 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
             state.next += 1;
             let share = state.may_claim(self.window()) && state.copies < self.workers;
             state.copies += usize::from(share);
-            return Claim::Chunk { index, share };
+            let found = state.spare.pop().unwrap_or_default();
+            return Claim::Chunk { index, share, found };
         }
         state.copies -= 1;
         if state.folded == state.end
@@ -196,8 +201,18 @@ impl<F: FileSystem, O: Output> Chunked<F, O> {
 
     /// A chunk is out. `is_enough`: nothing after it is wanted. Returns what to do next, and
     /// whether the task is to be spawned again, as there is room for it.
-    pub(crate) fn folded(&self, fold: Box<Fold<F, O>>, is_enough: bool) -> (Folded<F, O>, bool) {
+    pub(crate) fn folded(
+        &self,
+        fold: Box<Fold<F, O>>,
+        mut found: Found,
+        is_enough: bool,
+    ) -> (Folded<F, O>, bool) {
+        found.clear();
         let mut state = self.lock();
+        // Chunks within a line have results without memory.
+        if state.spare.len() < self.window() as usize {
+            state.spare.push(found);
+        }
         state.folded += 1;
         state.results.pop_front();
         if is_enough {

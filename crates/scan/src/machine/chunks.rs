@@ -74,18 +74,18 @@ impl<T: Types> Worker<'_, '_, T> {
         loop {
             let is_cancelled = self.is_cancelled();
             let claim = self.cx.access("claim a chunk", || chunked.claim(is_cancelled));
-            let index = match claim {
-                Claim::Chunk { index, share } => {
+            let (index, found) = match claim {
+                Claim::Chunk { index, share, found } => {
                     if share {
                         self.spawn(iter::once(Task::Chunks(Arc::clone(&chunked))));
                         self.cx.publish();
                     }
-                    index
+                    (index, found)
                 }
                 Claim::Leave => return,
                 Claim::End(fold) => return self.end(&chunked, *fold),
             };
-            let done = self.chunk(&chunked, index);
+            let done = self.chunk(&chunked, index, found);
             let folded = self
                 .cx
                 .access("complete a chunk", || chunked.complete(index, done));
@@ -98,7 +98,7 @@ impl<T: Types> Worker<'_, '_, T> {
         }
     }
 
-    fn chunk(&mut self, chunked: &Chunked<T::Files, OutputOf<T>>, index: u64) -> Done {
+    fn chunk(&mut self, chunked: &Chunked<T::Files, OutputOf<T>>, index: u64, mut found: Found) -> Done {
         let machine = self.machine;
         let Unit::Lines { max_line } = machine.engine.unit() else {
             unreachable!("a file that is searched whole is not shared");
@@ -117,7 +117,6 @@ impl<T: Types> Worker<'_, '_, T> {
         block.grow(unit, (chunked.chunk as usize).div_ceil(unit));
         let mut long = std::mem::take(&mut parts.long);
         let mut lines = Lines::new(&mut block, &mut long, range);
-        let mut found = Found::default();
         // Before the text's first line is the mark of its encoding.
         let begun = if index == 0 && chunked.mark > 0 {
             let cx = &mut **cx;
@@ -196,7 +195,7 @@ impl<T: Types> Worker<'_, '_, T> {
             };
             let (next, spawn) = self
                 .cx
-                .access("a chunk is out", || chunked.folded(fold, is_enough));
+                .access("a chunk is out", || chunked.folded(fold, done.found, is_enough));
             if spawn {
                 self.spawn(iter::once(Task::Chunks(Arc::clone(chunked))));
             }

@@ -51,26 +51,53 @@ pub(super) fn ranges(
     Ok(merged(ranges))
 }
 
+/// The pages with some of `rows`, and dictionaries. `None` without a page index.
+pub(super) fn pages(
+    metadata: &ArrowReaderMetadata,
+    row_group: usize,
+    rows: &Range<usize>,
+    projection: &[usize],
+) -> Option<usize> {
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), projection.iter().copied());
+    let metadata = metadata.metadata();
+    let index = metadata.offset_index()?.get(row_group)?;
+    let columns = metadata.row_group(row_group).columns().iter().zip(index);
+    let columns = columns.enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
+    let pages = columns.map(|(_, (column, index))| {
+        let dictionary = usize::from(column.dictionary_page_offset().is_some());
+        dictionary + pages_of_rows(index.page_locations(), rows).count()
+    });
+    Some(pages.sum())
+}
+
+fn pages_of_rows<'a>(
+    pages: &'a [PageLocation],
+    rows: &'a Range<usize>,
+) -> impl Iterator<Item = &'a PageLocation> {
+    let first_row = |page: &PageLocation| usize::try_from(page.first_row_index).unwrap_or(0);
+    let ends = pages.iter().skip(1).map(first_row).chain([usize::MAX]);
+    let pages = pages.iter().zip(ends);
+    let has_some =
+        move |&(page, end): &(&PageLocation, usize)| first_row(page) < rows.end && rows.start < end;
+    pages.filter(has_some).map(|(page, _)| page)
+}
+
 /// The dictionary, and the pages with some of `rows`.
 fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Vec<Range<u64>>, String> {
-    let damaged = |_| "the file is damaged: its page index has negative numbers".to_owned();
+    let is_damaged =
+        |page: &PageLocation| page.offset < 0 || page.first_row_index < 0 || page.compressed_page_size < 0;
+    if pages.iter().any(is_damaged) {
+        return Err("the file is damaged: its page index has negative numbers".to_owned());
+    }
+    let first_page = pages[0].offset.cast_unsigned();
     let mut ranges = Vec::with_capacity(2);
-    let first_page = u64::try_from(pages[0].offset).map_err(damaged)?;
     if start < first_page {
         ranges.push(start..first_page);
     }
-    for (at, page) in pages.iter().enumerate() {
-        let first_row = usize::try_from(page.first_row_index).map_err(damaged)?;
-        let end_row = match pages.get(at + 1) {
-            Some(next) => usize::try_from(next.first_row_index).map_err(damaged)?,
-            None => usize::MAX,
-        };
-        if first_row < rows.end && rows.start < end_row {
-            let offset = u64::try_from(page.offset).map_err(damaged)?;
-            let bytes = u64::try_from(page.compressed_page_size).map_err(damaged)?;
-            ranges.push(offset..offset.saturating_add(bytes));
-        }
-    }
+    ranges.extend(pages_of_rows(pages, rows).map(|page| {
+        let offset = page.offset.cast_unsigned();
+        offset..offset.saturating_add(u64::from(page.compressed_page_size.cast_unsigned()))
+    }));
     Ok(ranges)
 }
 

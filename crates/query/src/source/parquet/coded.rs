@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use ::parquet::basic::{Encoding, Type};
+use ::parquet::basic::{Compression, Encoding, Type};
 use ::parquet::column::page::{Page, PageReader as _};
 use ::parquet::file::metadata::ColumnChunkMetaData;
 use ::parquet::file::serialized_reader::SerializedPageReader;
@@ -17,7 +17,7 @@ use arrow::array::{
     StringViewBuilder, UInt32Array,
 };
 use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{ArrowNativeType, DataType};
 use bytes::Bytes;
 use columnar::Codes;
 
@@ -43,6 +43,11 @@ pub(super) fn read(
         match pages.get_next_page().ok()?? {
             Page::DictionaryPage { buf, num_values, .. } => {
                 let count = usize::try_from(num_values).ok().filter(|count| *count <= rows)?;
+                // The values keep the page, which must not keep the bytes of the column around it.
+                let buf = match chunk.compression() {
+                    Compression::UNCOMPRESSED => Bytes::copy_from_slice(&buf),
+                    _ => buf,
+                };
                 values = Some(dictionary(&buf, count, chunk.column_type(), data_type)?);
             }
             Page::DataPage {
@@ -193,20 +198,23 @@ impl CodesBuilder {
 /// The values of a dictionary page, which is plain.
 fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -> Option<ArrayRef> {
     Some(match (stored, data_type) {
-        (Type::INT32, DataType::Int32) => Arc::new(Int32Array::from(of_32_bits(bytes, count)?)),
-        (Type::INT32, DataType::Date32) => Arc::new(Date32Array::from(of_32_bits(bytes, count)?)),
-        (Type::INT64, DataType::Int64) => Arc::new(Int64Array::from(of_64_bits(bytes, count)?)),
+        (Type::INT32, DataType::Int32) => Arc::new(Int32Array::new(of_32_bits(bytes, count)?, None)),
+        (Type::INT32, DataType::Date32) => Arc::new(Date32Array::new(of_32_bits(bytes, count)?, None)),
+        (Type::INT64, DataType::Int64) => Arc::new(Int64Array::new(of_64_bits(bytes, count)?, None)),
         (Type::DOUBLE, DataType::Float64) => {
             let bits = of_64_bits(bytes, count)?;
-            let floats = bits.into_iter().map(|bits| f64::from_bits(bits.cast_unsigned()));
+            let floats = bits.iter().map(|bits| f64::from_bits(bits.cast_unsigned()));
             Arc::new(Float64Array::from_iter_values(floats))
         }
         (Type::INT32 | Type::INT64, DataType::Decimal128(precision, scale)) => {
             let numbers = match stored {
-                Type::INT32 => of_32_bits(bytes, count)?.into_iter().map(i64::from).collect(),
+                Type::INT32 => of_32_bits(bytes, count)?
+                    .iter()
+                    .map(|number| i64::from(*number))
+                    .collect(),
                 _ => of_64_bits(bytes, count)?,
             };
-            let numbers = Decimal64Array::from(numbers);
+            let numbers = Decimal64Array::new(numbers, None);
             Arc::new(numbers.with_precision_and_scale(*precision, *scale).ok()?)
         }
         (Type::BYTE_ARRAY, DataType::Utf8View) => {
@@ -228,14 +236,22 @@ fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -
     })
 }
 
-fn of_32_bits(bytes: &[u8], count: usize) -> Option<Vec<i32>> {
+fn of_32_bits(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<i32>> {
     let numbers = bytes.as_chunks().0.get(..count)?;
-    Some(numbers.iter().map(|number| i32::from_le_bytes(*number)).collect())
+    let copied = || numbers.iter().map(|number| i32::from_le_bytes(*number)).collect();
+    Some(in_place(bytes, count).unwrap_or_else(copied))
 }
 
-fn of_64_bits(bytes: &[u8], count: usize) -> Option<Vec<i64>> {
+fn of_64_bits(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<i64>> {
     let numbers = bytes.as_chunks().0.get(..count)?;
-    Some(numbers.iter().map(|number| i64::from_le_bytes(*number)).collect())
+    let copied = || numbers.iter().map(|number| i64::from_le_bytes(*number)).collect();
+    Some(in_place(bytes, count).unwrap_or_else(copied))
+}
+
+/// The page's own bytes as numbers, if they lie as this machine reads numbers.
+fn in_place<N: ArrowNativeType>(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<N>> {
+    let lies_well = cfg!(target_endian = "little") && bytes.as_ptr().align_offset(align_of::<N>()) == 0;
+    lies_well.then(|| ScalarBuffer::new(Buffer::from(bytes.clone()), 0, count))
 }
 
 #[cfg(test)]

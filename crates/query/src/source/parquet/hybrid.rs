@@ -46,13 +46,11 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 
 /// Appends the numbers of `groups` of 8.
 fn unpack(packed: &[u8], width: usize, groups: usize, into: &mut Vec<u32>) {
-    let begin = into.len();
-    into.resize(begin + 8 * groups, 0);
-    let (into, _) = into[begin..].as_chunks_mut::<8>();
+    into.reserve(8 * groups);
     macro_rules! of_width {
         ($($width:literal)*) => {
             match width {
-                0 => {}
+                0 => into.resize(into.len() + 8 * groups, 0),
                 $($width => unpack_groups::<$width>(packed, into),)*
                 _ => unreachable!("a number has at most 32 bits"),
             }
@@ -62,21 +60,20 @@ fn unpack(packed: &[u8], width: usize, groups: usize, into: &mut Vec<u32>) {
 }
 
 /// The compiler knows each shift, since it knows the width.
-fn unpack_groups<const WIDTH: usize>(packed: &[u8], into: &mut [[u32; 8]]) {
+fn unpack_groups<const WIDTH: usize>(packed: &[u8], into: &mut Vec<u32>) {
     let (packed, _) = packed.as_chunks::<WIDTH>();
     let mask = u64::MAX >> (64 - WIDTH);
-    for (group, numbers) in packed.iter().zip(into) {
-        if WIDTH <= 8 {
+    for group in packed {
+        let numbers: [u32; 8] = if WIDTH <= 8 {
             let word = word_of(group, 0);
-            for (at, number) in numbers.iter_mut().enumerate() {
-                *number = (word >> (at * WIDTH) & mask) as u32;
-            }
+            std::array::from_fn(|at| (word >> (at * WIDTH) & mask) as u32)
         } else {
-            for (at, number) in numbers.iter_mut().enumerate() {
+            std::array::from_fn(|at| {
                 let bit = at * WIDTH;
-                *number = (word_of(group, bit / 8) >> (bit % 8) & mask) as u32;
-            }
-        }
+                (word_of(group, bit / 8) >> (bit % 8) & mask) as u32
+            })
+        };
+        into.extend_from_slice(&numbers);
     }
 }
 

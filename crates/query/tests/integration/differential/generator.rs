@@ -48,7 +48,7 @@ impl Case {
             sql,
             morsel_rows,
             zone_maps,
-            coded: random.below(1 << COLUMNS.len()),
+            coded: random.below(1 << (COLUMNS.len() + 1)),
             random,
         }
     }

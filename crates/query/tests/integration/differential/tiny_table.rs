@@ -16,7 +16,7 @@ pub(crate) struct TinyTable {
     batch: RecordBatch,
     morsel_rows: usize,
     zone_maps: bool,
-    /// A bit for each column that is held as codes.
+    /// A bit for each column that is held as codes, and one for decimals in 64 bits.
     coded: usize,
 }
 
@@ -98,15 +98,23 @@ struct Reader {
 
 impl MorselReader for Reader {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        Ok(self.batch.column(column).clone())
+        let values = self.batch.column(column);
+        let is_narrow = self.coded >> self.batch.num_columns() & 1 == 1;
+        Ok(match values.data_type() {
+            DataType::Decimal128(precision, scale) if is_narrow => {
+                let narrow = DataType::Decimal64(*precision, *scale);
+                arrow::compute::cast(values, &narrow).expect("decimals of ten digits")
+            }
+            _ => values.clone(),
+        })
     }
 
     fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
-        let values = self.batch.column(column);
+        let values = self.column(column)?;
         let data_type =
             DataType::Dictionary(Box::new(DataType::UInt32), Box::new(values.data_type().clone()));
         // Booleans have no codes.
-        let coded = arrow::compute::cast(values, &data_type).ok();
+        let coded = arrow::compute::cast(&values, &data_type).ok();
         Ok(coded.filter(|_| self.coded >> column & 1 == 1).map(|coded| {
             let coded = coded.as_dictionary::<UInt32Type>();
             Codes::try_new(coded.keys().clone(), coded.values().clone()).expect("a value for each code")

@@ -1,0 +1,132 @@
+//! A condition over one column that is held as codes: answered once for each value, then looked up
+//! for each row.
+
+use arrow::array::{Array as _, BooleanArray};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+
+use crate::error::ExecError;
+use crate::expr::node::Expr;
+use crate::expr::source::{ColumnSource, Values};
+use crate::table::Codes;
+
+/// Values of a column's codes at most: a byte for each is 4 KiB of a core's cache.
+const VALUES_MAX: usize = 4_096;
+
+/// `None` if the condition reads other columns, can fail, or there are too many values.
+pub(super) fn answers(condition: &Expr, rows: &dyn ColumnSource) -> Result<Option<BooleanArray>, ExecError> {
+    let Some(column) = condition.only_column().filter(|_| !condition.can_fail()) else {
+        return Ok(None);
+    };
+    let Some(codes) = rows.codes(column)? else {
+        return Ok(None);
+    };
+    if codes.values().len() > VALUES_MAX.min(rows.rows()) {
+        return Ok(None);
+    }
+    let answers = condition.evaluate_condition(&Values::of(column, &codes)?)?;
+    let nulls = answers.nulls().filter(|nulls| nulls.null_count() > 0);
+    let nulls = nulls.map(|nulls| NullBuffer::new(looked_up(&codes, nulls.inner())));
+    Ok(Some(BooleanArray::new(
+        looked_up(&codes, answers.values()),
+        nulls,
+    )))
+}
+
+/// The bit of each row's value. The one behind those of the values is for NULL.
+fn looked_up(codes: &Codes, bits: &BooleanBuffer) -> BooleanBuffer {
+    // The length that the compiler knows spares a check for each row.
+    let mut table = [0u8; VALUES_MAX];
+    let (null, rows) = (codes.values().len(), codes.rows());
+    for value in bits.set_indices().take_while(|value| *value < null) {
+        table[value] = 1;
+    }
+    let look = |code: u32| table[code as usize % VALUES_MAX];
+    let (whole, rest) = rows.values().as_chunks::<8>();
+    let mut bytes: Vec<u8> = Vec::with_capacity(whole.len() + 1);
+    bytes.extend(whole.iter().map(|codes| packed(codes.map(look))));
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last.iter_mut()
+            .zip(rest)
+            .for_each(|(bit, &code)| *bit = look(code));
+        bytes.push(packed(last));
+    }
+    let found = BooleanBuffer::new(Buffer::from(bytes), 0, rows.len());
+    match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
+        None => found,
+        Some(nulls) if bits.value(null) => &found | &!nulls.inner(),
+        Some(nulls) => &found & nulls.inner(),
+    }
+}
+
+/// Eight bits in the order of the bytes that hold them.
+fn packed(bits: [u8; 8]) -> u8 {
+    // The product's last byte adds each byte's bit at a place of its own, without a carry.
+    (u64::from_le_bytes(bits).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, UInt32Array};
+    use arrow::datatypes::{DataType, Field};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::expr::Comparison;
+
+    struct Rows(Codes);
+
+    impl ColumnSource for Rows {
+        fn rows(&self) -> usize {
+            self.0.rows().len()
+        }
+
+        fn column(&self, _index: usize) -> Result<ArrayRef, ExecError> {
+            Ok(self.0.decoded().unwrap())
+        }
+
+        fn codes(&self, _index: usize) -> Result<Option<Codes>, ExecError> {
+            Ok(Some(self.0.clone()))
+        }
+    }
+
+    struct Decoded<'a>(&'a Rows);
+
+    impl ColumnSource for Decoded<'_> {
+        fn rows(&self) -> usize {
+            self.0.rows()
+        }
+
+        fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
+            self.0.column(index)
+        }
+    }
+
+    #[test]
+    fn eight_bytes_are_packed_in_their_order() {
+        assert_eq!(packed([1, 0, 1, 1, 0, 0, 0, 1]), 0b1000_1101);
+        assert_eq!(packed([1; 8]), u8::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn answers_are_those_of_the_rows(
+            rows in proptest::collection::vec(proptest::option::weighted(0.8, 0u32..5), 5..60),
+            bound in 0i64..6,
+            of_null: bool,
+        ) {
+            let values: ArrayRef = Arc::new(Int64Array::from(vec![3, 0, 4, 1, 2]));
+            let rows = Rows(Codes::try_new(UInt32Array::from(rows), values).unwrap());
+            let n = Expr::column(0, &Field::new("n", DataType::Int64, true));
+            let less = Expr::compare(Comparison::Less, n.clone(), Expr::int64(bound)).unwrap();
+            let condition = match of_null {
+                true => Expr::or(less, Expr::is_null(n)).unwrap(),
+                false => Expr::not(less).unwrap(),
+            };
+            let found = answers(&condition, &rows).unwrap().expect("one column of five values");
+            prop_assert_eq!(found, condition.evaluate_condition(&Decoded(&rows)).unwrap());
+        }
+    }
+}

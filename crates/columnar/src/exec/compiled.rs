@@ -17,6 +17,7 @@ pub(super) struct CompiledScan {
     pub(super) filter: FilterPlan,
     pub(super) output: OutputPlan,
     pub(super) projection: Vec<usize>,
+    /// In the order in which they are run.
     pub(super) slots: Vec<SlotRange>,
     /// Statistics are asked once per morsel: after another answer, a slot would wait for bytes
     /// never fetched.
@@ -46,8 +47,12 @@ impl CompiledScan {
         };
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();
+        let slots = slots::cut(scan.table.as_ref(), &projection, cost_per_row);
         Self {
-            slots: slots::cut(scan.table.as_ref(), &projection, cost_per_row),
+            slots: match &output {
+                OutputPlan::Rows(plan) => plan.in_turn(slots),
+                OutputPlan::Groups(_) => slots,
+            },
             ruled_out: (0..scan.table.morsels()).map(|_| OnceLock::new()).collect(),
             filter,
             output,

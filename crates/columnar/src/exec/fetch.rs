@@ -39,6 +39,9 @@ impl ScanStage {
         let Some((stored, morsel)) = self.stored_morsel(slot) else {
             return Ok(None);
         };
+        if stored.is_at_hand(morsel, &self.plan.projection) {
+            return Ok(None);
+        }
         let mut reservation = Reservation::of(self.plan.scan.memory_pool.clone());
         if let Err(refused) = reservation.grow(stored.bytes_to_fetch(morsel, &self.plan.projection)) {
             self.keep(slot, Err(refused.into()));
@@ -127,13 +130,10 @@ impl SlotFetch {
     fn leave(self, read: Option<Result<Fetched, ReadError>>) -> Result<(), FetchFailed> {
         let Some(read) = read else { return Ok(()) };
         let outcome = read.as_ref().map(|_| ()).map_err(|_| FetchFailed);
-        let mut reservation = self.reservation;
-        let input = read.map(|fetched| {
-            // What was at hand is read, and reserved, by the slot.
-            reservation.shrink(reservation.bytes().saturating_sub(fetched.bytes()));
-            fetched.reserved(reservation)
-        });
-        let input = input.map_err(ExecError::from);
+        let reservation = self.reservation;
+        let input = read
+            .map(|fetched| fetched.reserved(reservation))
+            .map_err(ExecError::from);
         self.stage.keep(self.slot, input);
         outcome
     }

@@ -158,6 +158,7 @@ impl Scanning {
         self.enough_before.store(complete.slots, Atomic::Relaxed);
     }
 
+    /// In the order of the input, or the first error in the order in which slots ran.
     pub(super) fn take_cells(&self, plan: &CompiledScan) -> Result<Vec<Collected>, StepError> {
         let mut slots = Vec::with_capacity(self.cells.len());
         let mut rows = 0usize;
@@ -171,7 +172,9 @@ impl Scanning {
             rows = rows.saturating_add(collected.rows());
             slots.push(collected);
         }
-        Ok(slots)
+        let mut placed: Vec<_> = plan.slots.iter().zip(slots).collect();
+        placed.sort_by_key(|(slot, _)| (slot.morsel, slot.rows.start));
+        Ok(placed.into_iter().map(|(_, collected)| collected).collect())
     }
 
     pub(super) fn merging(&self, plan: &CompiledScan) -> Result<Merging, StepError> {

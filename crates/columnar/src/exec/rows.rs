@@ -13,6 +13,7 @@ use arrow::error::ArrowError;
 
 use super::collected::SlotRows;
 use super::morsel::Chunk;
+use super::slots::SlotRange;
 use super::sort::sorted_rows;
 use super::threshold::Threshold;
 use crate::error::ExecError;
@@ -45,6 +46,14 @@ impl RowPlan {
             needed: scan.rows_needed(),
             threshold: Threshold::of(scan),
             pool: scan.memory_pool.clone(),
+        }
+    }
+
+    /// The slots in the order in which they are best run.
+    pub(super) fn in_turn(&self, slots: Vec<SlotRange>) -> Vec<SlotRange> {
+        match &self.threshold {
+            Some(threshold) => threshold.best_first(slots),
+            None => slots,
         }
     }
 
@@ -87,13 +96,13 @@ impl RowPlan {
                 self.evaluate(&Filtered::new(&chunk, &selection.mask()))?
             };
             slot.rows += selection.count();
+            if let Some(threshold) = &self.threshold {
+                let offered = threshold.offer(&piece[self.columns.len()]);
+                offered.map_err(|error| ExecError::of("order by", error))?;
+            }
             slot.pieces.push(piece);
-            if let Some(threshold) = &self.threshold
-                && slot.rows / SORTED_AT >= self.needed
-            {
+            if self.threshold.is_some() && slot.rows / SORTED_AT >= self.needed {
                 self.sort_slot(&mut slot)?;
-                let first_key = &slot.pieces[0][self.columns.len()];
-                threshold.offer(first_key.slice(self.needed - 1, 1));
             }
         }
         if !self.order.is_empty() && !slot.pieces.is_empty() {

@@ -1,41 +1,52 @@
 //! The worst row that an ORDER BY with a LIMIT still needs, as far as slots have found it.
 //!
 //! ```text
-//!   slot 3: its best rows, as many as the limit ─► the last one's first key ─┐ the better one
-//!   slot 7: its best rows                       ─► the last one's first key ─┴─► a filter before
-//!                                                     the query's own, and over statistics
+//!   slot 3: first keys of rows that passed ─┐   the best, as many       the last of them: a filter
+//!   slot 7: first keys of rows that passed ─┴─► as rows are needed ──►  before the query's own,
+//!                                                                       and over statistics
 //! ```
 //!
 //! Rows that are worse by the first key than as many rows as the limit are not in the result,
 //! whichever slots those rows are of. Rows with the same first key stay: later keys and the order
-//! of the input decide among them. So the result does not depend on which slots ran first.
+//! of the input decide among them. So the result does not depend on which slots ran first, and slots
+//! may run in the order of their bounds.
 
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _};
+use arrow::array::{Array, ArrayRef, UInt32Array, new_empty_array, new_null_array};
+use arrow::compute::{SortOptions, concat, sort_to_indices, take};
+use arrow::error::ArrowError;
 use pipeline_exec::lock;
 
-use crate::expr::{Comparison, Expr};
+use super::slots::SlotRange;
+use crate::expr::{Comparison, Expr, canonical_floats};
 use crate::filter::FilterPlan;
 use crate::memory::with_own_strings;
 use crate::plan::{Output, SelectPlan, SortKey};
 use crate::table::TableSource;
 
+/// Rows that a query needs at most for a threshold: merging their keys takes time with each chunk.
+const NEEDED_MAX: usize = 4_096;
+
 pub(super) struct Threshold {
     key: SortKey,
+    needed: usize,
     table: Arc<dyn TableSource>,
-    known: Mutex<Option<Known>>,
+    known: Mutex<Known>,
 }
 
 struct Known {
-    value: ArrayRef,
+    /// The best first keys, in order, at most as many as rows are needed.
+    best: ArrayRef,
+    /// The last of them, once they are as many.
+    worst: Option<ArrayRef>,
     /// Keeps the rows that are no worse.
-    filter: Arc<FilterPlan>,
+    filter: Option<Arc<FilterPlan>>,
 }
 
 impl Threshold {
-    /// `None` if rows that are left out unseen would be missed: without a limit, or where an
-    /// expression can fail.
+    /// `None` if rows that are left out unseen would be missed: without a limit, with a large one, or
+    /// where an expression can fail.
     pub(super) fn of(scan: &SelectPlan) -> Option<Self> {
         let Output::Rows { columns } = &scan.output else {
             return None;
@@ -46,35 +57,84 @@ impl Threshold {
             .map(|(_, expr)| expr)
             .chain(scan.order.iter().map(SortKey::expr))
             .chain(&scan.filter);
-        let is_usable = scan.limit.is_some() && scan.rows_needed() > 0 && !expressions.any(Expr::can_fail);
+        let needed = scan.rows_needed();
+        let is_usable = (1..=NEEDED_MAX).contains(&needed) && !expressions.any(Expr::can_fail);
         is_usable.then(|| Self {
-            key,
+            needed,
             table: Arc::clone(&scan.table),
-            known: Mutex::default(),
+            known: Mutex::new(Known {
+                best: new_empty_array(key.expr().data_type()),
+                worst: None,
+                filter: None,
+            }),
+            key,
         })
+    }
+
+    /// The slots, those first whose statistics promise the best rows: the sooner the threshold is
+    /// good, the more morsels are skipped.
+    pub(super) fn best_first(&self, slots: Vec<SlotRange>) -> Vec<SlotRange> {
+        let order = self.order_of_bounds(&slots);
+        match order {
+            Some(order) => order
+                .values()
+                .iter()
+                .map(|&slot| slots[slot as usize].clone())
+                .collect(),
+            None => slots,
+        }
+    }
+
+    /// `None` if statistics say nothing, or do not compare.
+    fn order_of_bounds(&self, slots: &[SlotRange]) -> Option<UInt32Array> {
+        let column = self.key.expr().as_column()?;
+        let options = self.key.options();
+        let bound = |slot: &SlotRange| {
+            let known = self.table.statistics(slot.morsel, column);
+            let bound = if options.descending {
+                known.max()
+            } else {
+                known.min()
+            };
+            bound.cloned()
+        };
+        let bounds: Vec<Option<ArrayRef>> = slots.iter().map(bound).collect();
+        bounds.iter().flatten().next()?;
+        let unknown = new_null_array(self.key.expr().data_type(), 1);
+        let bounds: Vec<&dyn Array> = bounds
+            .iter()
+            .map(|bound| bound.as_ref().unwrap_or(&unknown).as_ref())
+            .collect();
+        // Where nothing is known, anything may be.
+        let options = SortOptions {
+            nulls_first: true,
+            ..options
+        };
+        sort_to_indices(&concat(&bounds).ok()?, Some(options), None).ok()
     }
 
     /// The filter of rows that are still needed.
     pub(super) fn filter(&self) -> Option<Arc<FilterPlan>> {
-        lock(&self.known).as_ref().map(|known| Arc::clone(&known.filter))
+        lock(&self.known).filter.clone()
     }
 
-    /// `worst` is the first key of a row, and as many rows as the limit are no worse.
-    pub(super) fn offer(&self, worst: ArrayRef) {
-        let Some(condition) = self.no_worse_than(&worst) else {
-            return;
-        };
+    /// Takes the first keys of rows that passed. Each row is offered once.
+    pub(super) fn offer(&self, keys: &ArrayRef) -> Result<(), ArrowError> {
         let mut known = lock(&self.known);
-        let is_better = known
-            .as_ref()
-            .is_none_or(|known| self.is_better(&worst, &known.value));
-        if is_better {
-            let filter = FilterPlan::new(Some(&condition), self.table.as_ref());
-            *known = Some(Known {
-                value: with_own_strings(worst),
-                filter: Arc::new(filter),
-            });
+        let keys = canonical_floats(keys);
+        let all = concat(&[known.best.as_ref(), keys.as_ref()])?;
+        let order = sort_to_indices(&all, Some(self.key.options()), Some(self.needed))?;
+        known.best = with_own_strings(take(&all, &order, None)?);
+        if known.best.len() == self.needed {
+            let worst = known.best.slice(self.needed - 1, 1);
+            if known.worst.as_ref() != Some(&worst) {
+                let filter = self.no_worse_than(&worst);
+                known.filter =
+                    filter.map(|filter| Arc::new(FilterPlan::new(Some(&filter), self.table.as_ref())));
+                known.worst = Some(worst);
+            }
         }
+        Ok(())
     }
 
     /// `None` if that are all rows.
@@ -93,22 +153,6 @@ impl Threshold {
             true => Expr::or(compared, Expr::is_null(key)).ok(),
             false => Some(compared),
         }
-    }
-
-    fn is_better(&self, new: &ArrayRef, old: &ArrayRef) -> bool {
-        let options = self.key.options();
-        match (new.is_null(0), old.is_null(0)) {
-            (true, _) => return options.nulls_first && old.is_valid(0),
-            (false, true) => return !options.nulls_first,
-            (false, false) => {}
-        }
-        let op = match options.descending {
-            true => Comparison::Greater,
-            false => Comparison::Less,
-        };
-        let better = Expr::compare(op, Expr::literal(new.clone()), Expr::literal(old.clone()));
-        let better = better.ok().and_then(|better| better.literal_value().cloned());
-        better.is_some_and(|better| better.as_boolean().value(0))
     }
 }
 
@@ -153,7 +197,7 @@ mod tests {
             nulls_first: bool,
         ) {
             let threshold = threshold(descending, nulls_first);
-            offers.iter().for_each(|&offer| threshold.offer(one(offer)));
+            offers.iter().for_each(|&offer| threshold.offer(&one(offer)).unwrap());
             // Less is better.
             let place = |row: Option<i64>| match row {
                 None if nulls_first => (0, 0),

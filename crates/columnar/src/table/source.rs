@@ -117,6 +117,14 @@ pub trait StoredTable: TableSource {
     /// The bytes that [`fetch`](Self::fetch) reads of `morsel` for these columns.
     fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize;
 
+    /// Whether [`open`](TableSource::open) would not wait. Such a morsel is not fetched: its reader
+    /// reads, and counts the bytes as those it [allocates](MorselReader::bytes_to_read). The default
+    /// says no.
+    fn is_at_hand(&self, morsel: usize, projection: &[usize]) -> bool {
+        let _ = (morsel, projection);
+        false
+    }
+
     /// The pages that hold these columns of `morsel`, for people. The default is `None`: it has none,
     /// or does not know.
     fn pages(&self, morsel: usize, projection: &[usize]) -> Option<usize> {
@@ -133,8 +141,7 @@ pub trait StoredTable: TableSource {
     }
 
     /// Reads the bytes that opening `morsel` for the columns `projection` needs, and waits for
-    /// them. Of a morsel that can be read without waiting it may return nothing: its reader then
-    /// reads, and counts the bytes as those it [allocates](MorselReader::bytes_to_read).
+    /// them.
     ///
     /// # Errors
     ///

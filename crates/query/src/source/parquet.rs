@@ -186,7 +186,11 @@ impl TableSource for ParquetTable {
     }
 
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        self.open_fetched(morsel, projection, self.fetch(morsel, projection)?)
+        let fetched = match self.is_at_hand(morsel, projection) {
+            true => Fetched::default(),
+            false => self.fetch(morsel, projection)?,
+        };
+        self.open_fetched(morsel, projection, fetched)
     }
 }
 
@@ -196,6 +200,14 @@ impl StoredTable for ParquetTable {
         let ranges = self.files[morsel.file].ranges(morsel, projection);
         // The fetch reports this failure.
         ranges.map_or(0, |ranges| chunks::bytes_of(&ranges))
+    }
+
+    fn is_at_hand(&self, morsel: usize, projection: &[usize]) -> bool {
+        let morsel = &self.morsels[morsel];
+        let file = &self.files[morsel.file];
+        // A read reports damage.
+        let ranges = file.ranges(morsel, projection);
+        ranges.is_ok_and(|ranges| file.source.is_at_hand(&ranges))
     }
 
     fn pages(&self, morsel: usize, projection: &[usize]) -> Option<usize> {
@@ -208,9 +220,6 @@ impl StoredTable for ParquetTable {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];
         let ranges = file.ranges_to_read(morsel, projection)?;
-        if file.source.is_at_hand(&ranges) {
-            return Ok(Fetched::default());
-        }
         byte_source::fetch(file.source.as_ref(), &ranges).map_err(|error| morsel.located(error))
     }
 

@@ -14,7 +14,7 @@ use arrow::error::ArrowError;
 use hashbrown::HashMap;
 
 use crate::memory::with_own_strings;
-use crate::table::Codes;
+use crate::table::codes::Codes;
 
 #[derive(Clone, Debug)]
 pub(super) enum Column {

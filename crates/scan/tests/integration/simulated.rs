@@ -317,7 +317,7 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
 
 #[test]
 fn under_every_schedule_each_object_has_one_report_and_the_output_is_that_of_a_loop() {
-    Simulation::new(0).check(sim::seeds(500), scan);
+    Simulation::new(0).check(sim::seeds(1_500), scan);
 }
 
 #[test]

@@ -14,7 +14,6 @@ mod canonical;
 mod decimal;
 mod display;
 mod evaluate;
-mod narrow;
 mod node;
 mod operand;
 mod source;
@@ -23,7 +22,6 @@ mod typing;
 mod value_list;
 
 pub(crate) use canonical::canonical_floats;
-pub(crate) use narrow::{is_narrow, widened};
 pub(crate) use node::Node;
 pub use node::{Arithmetic, Comparison, Expr};
 pub(crate) use source::{ColumnSource, Filtered, values_of};

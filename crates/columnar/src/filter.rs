@@ -19,4 +19,5 @@ mod selection;
 
 pub(crate) use estimate::cost as cost_per_row;
 pub(crate) use plan::FilterPlan;
+pub(crate) use prune::may_hold;
 pub(crate) use selection::Selection;

@@ -8,6 +8,7 @@ mod expr;
 mod filter;
 mod group_by;
 mod memory;
+mod narrow;
 mod partition;
 mod plan;
 pub mod sharding;

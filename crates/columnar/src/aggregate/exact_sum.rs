@@ -21,6 +21,7 @@ use super::group_ids::GroupIds;
 use super::state::{AggregateState, StateError, same_kind, shared};
 use super::vectorised::add_all;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
+use crate::narrow;
 
 trait Exactly: Copy {
     /// The number, if it has 64 bits; otherwise any value.
@@ -42,10 +43,7 @@ impl Exactly for i64 {
     }
 
     fn bits(numbers: &[Self]) -> u32 {
-        let folded = numbers
-            .iter()
-            .fold(0, |all, &number| all | (number ^ number >> 63));
-        i64::BITS - folded.leading_zeros()
+        narrow::bits(numbers)
     }
 }
 

@@ -14,8 +14,9 @@ use arrow::error::ArrowError;
 use super::definition::Definition;
 use super::group_ids::GroupIds;
 use super::state::{AggregateState, StateError, same_kind, shared};
-use crate::expr::{Expr, canonical_floats, widened};
+use crate::expr::{Expr, canonical_floats};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
+use crate::narrow::widened;
 
 pub(super) struct MinMax {
     pub(super) smallest: bool,

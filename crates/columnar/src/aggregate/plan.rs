@@ -9,8 +9,9 @@ use super::call::Aggregate;
 use super::group_ids::GroupIds;
 use super::state::AggregateState;
 use crate::error::ExecError;
-use crate::expr::{Expr, widened};
+use crate::expr::Expr;
 use crate::memory::MemoryPool;
+use crate::narrow::widened;
 
 pub(crate) type States = Vec<Box<dyn AggregateState>>;
 

@@ -15,7 +15,7 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     /// Whether no result shows the order of additions.
     fn is_exact(&self) -> bool;
 
-    /// Whether [`update`](Self::update) takes decimals in [64 bits](crate::expr).
+    /// Whether [`update`](Self::update) takes decimals in [64 bits](crate::narrow).
     fn takes_narrow(&self) -> bool {
         false
     }

@@ -25,7 +25,7 @@ pub(super) struct CompiledScan {
 }
 
 pub(super) enum OutputPlan {
-    Rows(RowPlan),
+    Rows(Box<RowPlan>),
     Groups(Box<GroupPlan>),
 }
 
@@ -42,7 +42,7 @@ impl CompiledScan {
     pub(super) fn new(scan: SelectPlan) -> Self {
         let filter = FilterPlan::new(scan.filter.as_ref(), scan.table.as_ref());
         let output = match &scan.output {
-            Output::Rows { .. } => OutputPlan::Rows(RowPlan::new(&scan)),
+            Output::Rows { .. } => OutputPlan::Rows(Box::new(RowPlan::new(&scan))),
             Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan))),
         };
         let projection = scan.projection();

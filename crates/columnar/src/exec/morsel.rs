@@ -12,9 +12,10 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, is_narrow, values_of};
-use crate::filter::FilterPlan;
+use crate::expr::{ColumnSource, Expr, values_of};
+use crate::filter::may_hold;
 use crate::memory::{BorrowedBuffer, MemoryPool, Reservation, RetainedSize};
+use crate::narrow::is_narrow;
 use crate::table::{Codes, Fetched, MorselReader, ReadError, TableSource};
 
 /// Rows of a chunk: 128 KiB of 64-bit values.
@@ -70,19 +71,12 @@ impl<'t> Morsel<'t> {
         if let Some(values) = self.columns.borrow().get(&column) {
             return Ok(values.clone());
         }
-        let mut reader = self.reader()?;
-        let mut reservation = self.reservation.borrow_mut();
-        let before = reservation.bytes();
-        let to_read = reader.bytes_to_read(column);
-        reservation.grow(to_read)?;
-        let values = reader.column(column)?;
-        if to_read > 0 {
-            reservation.resize(before + RetainedSize::by([&values], &self.borrowed.borrow()).own)?;
-        } else if reader.bytes() == 0 {
-            self.borrowed
-                .borrow_mut()
-                .extend(BorrowedBuffer::of_table(&values));
-        }
+        let read = self.read(
+            column,
+            |reader| reader.column(column),
+            |values| vec![values.clone()],
+        );
+        let values = read?;
         self.check(column, values.len(), values.data_type())?;
         self.columns.borrow_mut().insert(column, values.clone());
         Ok(values)
@@ -92,27 +86,39 @@ impl<'t> Morsel<'t> {
         if let Some(codes) = self.codes.borrow().get(&column) {
             return Ok(codes.clone());
         }
-        let mut reader = self.reader()?;
-        let mut reservation = self.reservation.borrow_mut();
-        let before = reservation.bytes();
-        let to_read = reader.bytes_to_read(column);
-        reservation.grow(to_read)?;
-        let codes = reader.codes(column)?;
-        let own = codes.as_ref().map_or(0, |codes| {
-            let rows: ArrayRef = Arc::new(codes.rows().clone());
-            let mut borrowed = self.borrowed.borrow_mut();
-            if to_read == 0 && reader.bytes() == 0 {
-                borrowed.extend(BorrowedBuffer::of_table(&rows));
-                borrowed.extend(BorrowedBuffer::of_table(codes.values()));
-            }
-            RetainedSize::by([codes.values(), &rows], &borrowed).own
-        });
-        reservation.resize(before + own)?;
+        let arrays = |codes: &Option<Codes>| match codes {
+            Some(codes) => vec![codes.values().clone(), Arc::new(codes.rows().clone()) as ArrayRef],
+            None => Vec::new(),
+        };
+        let codes = self.read(column, |reader| reader.codes(column), arrays)?;
         if let Some(codes) = &codes {
             self.check(column, codes.rows().len(), codes.values().data_type())?;
         }
         self.codes.borrow_mut().insert(column, codes.clone());
         Ok(codes)
+    }
+
+    /// Reads with the most that a column takes reserved, then with what `arrays` keep.
+    fn read<R>(
+        &self,
+        column: usize,
+        read: impl FnOnce(&mut dyn MorselReader) -> Result<R, ReadError>,
+        arrays: impl FnOnce(&R) -> Vec<ArrayRef>,
+    ) -> Result<R, ExecError> {
+        let mut reader = self.reader()?;
+        let mut reservation = self.reservation.borrow_mut();
+        let before = reservation.bytes();
+        let to_read = reader.bytes_to_read(column);
+        reservation.grow(to_read)?;
+        let found = read(&mut *reader)?;
+        let arrays = arrays(&found);
+        let mut borrowed = self.borrowed.borrow_mut();
+        if to_read > 0 {
+            reservation.resize(before + RetainedSize::by(&arrays, &borrowed).own)?;
+        } else if reader.bytes() == 0 {
+            borrowed.extend(arrays.iter().flat_map(|array| BorrowedBuffer::of_table(array)));
+        }
+        Ok(found)
     }
 
     /// It is opened on first use.
@@ -199,9 +205,9 @@ pub(crate) struct Chunk<'m, 't> {
 }
 
 impl Chunk<'_, '_> {
-    /// Whether statistics show that no row passes.
-    pub(crate) fn is_skipped_by(&self, filter: &FilterPlan) -> bool {
-        filter.skips(self.morsel.table, self.morsel.index)
+    /// Whether statistics let a row of the morsel meet `condition`, which cannot fail.
+    pub(crate) fn may_meet(&self, condition: &Expr) -> bool {
+        may_hold(condition, self.morsel.table, self.morsel.index)
     }
 }
 

@@ -75,11 +75,11 @@ impl RowPlan {
                 break;
             }
             let mut selection = Selection::all(chunk.rows());
-            if let Some(threshold) = self.threshold.as_ref().and_then(Threshold::filter) {
-                if chunk.is_skipped_by(&threshold) {
+            if let Some(no_worse) = self.threshold.as_ref().and_then(Threshold::condition) {
+                if !chunk.may_meet(&no_worse) {
                     continue;
                 }
-                selection = threshold.select(&chunk, &threshold.order(), selection)?;
+                selection.and(&no_worse.evaluate_condition(&chunk)?);
             }
             selection = filter.select(&chunk, order, selection)?;
             if self.order.is_empty() {

@@ -20,7 +20,6 @@ use pipeline_exec::lock;
 
 use super::slots::SlotRange;
 use crate::expr::{Comparison, Expr, canonical_floats};
-use crate::filter::FilterPlan;
 use crate::memory::with_own_strings;
 use crate::plan::{Output, SelectPlan, SortKey};
 use crate::table::TableSource;
@@ -38,10 +37,8 @@ pub(super) struct Threshold {
 struct Known {
     /// The best first keys, in order, at most as many as rows are needed.
     best: ArrayRef,
-    /// The last of them, once they are as many.
-    worst: Option<ArrayRef>,
-    /// Keeps the rows that are no worse.
-    filter: Option<Arc<FilterPlan>>,
+    /// Once they are as many: a row is no worse than the last of them.
+    condition: Option<Expr>,
 }
 
 impl Threshold {
@@ -64,8 +61,7 @@ impl Threshold {
             table: Arc::clone(&scan.table),
             known: Mutex::new(Known {
                 best: new_empty_array(key.expr().data_type()),
-                worst: None,
-                filter: None,
+                condition: None,
             }),
             key,
         })
@@ -113,9 +109,9 @@ impl Threshold {
         sort_to_indices(&concat(&bounds).ok()?, Some(options), None).ok()
     }
 
-    /// The filter of rows that are still needed.
-    pub(super) fn filter(&self) -> Option<Arc<FilterPlan>> {
-        lock(&self.known).filter.clone()
+    /// What holds for rows that are still needed. `None` if that are all rows.
+    pub(super) fn condition(&self) -> Option<Expr> {
+        lock(&self.known).condition.clone()
     }
 
     /// Takes the first keys of rows that passed. Each row is offered once.
@@ -124,15 +120,12 @@ impl Threshold {
         let keys = canonical_floats(keys);
         let all = concat(&[known.best.as_ref(), keys.as_ref()])?;
         let order = sort_to_indices(&all, Some(self.key.options()), Some(self.needed))?;
-        known.best = with_own_strings(take(&all, &order, None)?);
-        if known.best.len() == self.needed {
-            let worst = known.best.slice(self.needed - 1, 1);
-            if known.worst.as_ref() != Some(&worst) {
-                let filter = self.no_worse_than(&worst);
-                known.filter =
-                    filter.map(|filter| Arc::new(FilterPlan::new(Some(&filter), self.table.as_ref())));
-                known.worst = Some(worst);
-            }
+        let best = with_own_strings(take(&all, &order, None)?);
+        let worst = |best: &ArrayRef| (best.len() == self.needed).then(|| best.slice(self.needed - 1, 1));
+        let (before, now) = (worst(&known.best), worst(&best));
+        known.best = best;
+        if now != before {
+            known.condition = now.and_then(|worst| self.no_worse_than(&worst));
         }
         Ok(())
     }
@@ -207,14 +200,12 @@ mod tests {
             let best = offers.iter().map(|&offer| place(offer)).min().unwrap();
             let expected: Vec<bool> = rows.iter().map(|&row| place(row) <= best).collect();
             let columns: [ArrayRef; 1] = [Arc::new(Int64Array::from(rows.clone()))];
-            let kept = match threshold.filter() {
-                None => vec![true; rows.len()],
-                Some(filter) => {
-                    let rows = Columns { rows: rows.len(), columns: &columns };
-                    let kept = filter.select(&rows, &filter.order(), Selection::all(rows.rows)).unwrap();
-                    kept.mask().values().iter().collect()
-                }
-            };
+            let mut selection = Selection::all(rows.len());
+            if let Some(condition) = threshold.condition() {
+                let rows = Columns { rows: rows.len(), columns: &columns };
+                selection.and(&condition.evaluate_condition(&rows).unwrap());
+            }
+            let kept: Vec<bool> = selection.mask().values().iter().collect();
             prop_assert_eq!(kept, expected);
         }
     }

@@ -19,18 +19,18 @@ use arrow::error::ArrowError;
 
 use self::value::Value;
 use super::canonical::canonical_floats;
-use super::narrow::{is_narrow, widened};
 use super::node::{Comparison, Expr, Node};
 use super::source::ColumnSource;
 use super::types::{cast_checked, conversion_can_fail};
 use crate::error::ExecError;
+use crate::narrow::{is_narrow, widened};
 
 impl Expr {
     pub(crate) fn evaluate(&self, source: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
         Ok(widened(self.evaluate_narrow(source)?, self.data_type()))
     }
 
-    /// Decimals may come in [64 bits](super::narrow).
+    /// Decimals may come in [64 bits](crate::narrow).
     pub(crate) fn evaluate_narrow(&self, source: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
         self.value(source)?
             .into_rows(source.rows())

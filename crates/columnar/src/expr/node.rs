@@ -197,13 +197,6 @@ impl Expr {
         self.node.for_each_child(|child| child.collect_columns(columns));
     }
 
-    /// The columns that the expression reads.
-    pub fn columns(&self) -> BTreeSet<usize> {
-        let mut columns = BTreeSet::new();
-        self.collect_columns(&mut columns);
-        columns
-    }
-
     /// Splits the top conjunction into its parts, in order.
     pub fn conjuncts(self) -> Vec<Expr> {
         let mut parts = Vec::new();

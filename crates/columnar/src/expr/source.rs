@@ -12,7 +12,7 @@ use crate::table::Codes;
 pub(crate) trait ColumnSource {
     fn rows(&self) -> usize;
 
-    /// A repeated call is cheap. Decimals may come in [64 bits](super::narrow).
+    /// A repeated call is cheap. Decimals may come in [64 bits](crate::narrow).
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError>;
 
     /// The column as codes into few values, if it is held so.

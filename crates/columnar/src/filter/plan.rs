@@ -38,7 +38,6 @@ struct Changes {
 
 pub(crate) struct FilterStep {
     condition: Expr,
-    can_fail: bool,
     /// The fraction of rows expected to pass.
     selectivity: f64,
     /// Cost per row, in comparisons of two integers.
@@ -151,7 +150,6 @@ impl FilterPlan {
 impl FilterStep {
     fn new(condition: Expr, table: &dyn TableSource) -> Self {
         Self {
-            can_fail: condition.can_fail(),
             selectivity: estimate::selectivity(&condition, table),
             cost: estimate::cost(&condition),
             condition,
@@ -180,7 +178,7 @@ impl FilterStep {
         let start = Instant::now();
         let before = selection.count();
         let is_sparse = before * SPARSE < selection.rows();
-        let is_compact = !selection.is_all() && (self.can_fail || is_sparse);
+        let is_compact = !selection.is_all() && (self.condition.can_fail() || is_sparse);
         let answers = match is_compact {
             // To look up all rows takes no longer than to find those that are left.
             true => self.condition.evaluate_by_value(rows)?,
@@ -206,7 +204,7 @@ impl fmt::Display for FilterStep {
             self.condition,
             self.selectivity * 100.0
         )?;
-        if self.can_fail {
+        if self.condition.can_fail() {
             f.write_str(", can fail: keeps its place")?;
         }
         write!(f, "{}]", self.measured)

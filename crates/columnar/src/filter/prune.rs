@@ -10,7 +10,7 @@ use crate::error::ExecError;
 use crate::expr::{ColumnSource, Comparison, Expr, Node};
 use crate::table::{ColumnStatistics, TableSource};
 
-pub(super) fn may_hold(condition: &Expr, table: &dyn TableSource, morsel: usize) -> bool {
+pub(crate) fn may_hold(condition: &Expr, table: &dyn TableSource, morsel: usize) -> bool {
     let may = |condition: &Expr| may_hold(condition, table, morsel);
     match condition.node() {
         Node::And(left, right) => may(left) && may(right),

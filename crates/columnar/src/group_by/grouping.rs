@@ -29,8 +29,9 @@ use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::table::GroupTable;
 use crate::aggregate::{GroupIds, States};
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, Expr, canonical_floats, widened};
+use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
+use crate::narrow::widened;
 use crate::partition::partition_rows;
 use crate::table::Codes;
 

@@ -109,7 +109,8 @@ impl MemoryTable {
     /// # use std::sync::Arc;
     /// # use arrow::array::{ArrayRef, RecordBatch, StringArray};
     /// # use columnar::MemoryTable;
-    /// let ways: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|n| ["air", "rail"][n % 2])));
+    /// let ways = (0..1_000).map(|n| ["air", "rail"][n % 2]);
+    /// let ways: ArrayRef = Arc::new(StringArray::from_iter_values(ways));
     /// let batch = RecordBatch::try_from_iter([("way", ways)])?;
     /// let table = MemoryTable::try_new("shipments", batch.schema(), [batch])?.encoded()?;
     /// assert_eq!(table.num_rows(), 1_000);

@@ -12,8 +12,8 @@ use arrow::datatypes::{DataType, Decimal64Type, Decimal128Type, DecimalType};
 use arrow::error::ArrowError;
 
 use super::value::Value;
-use crate::expr::narrow::{is_narrow, narrow_type};
 use crate::expr::node::Arithmetic;
+use crate::narrow::{bits, is_narrow, narrow_type, narrowed};
 
 /// Decimal digits of a shift at most: the shifted 64-bit value has less than 124 bits.
 const MAX_SHIFT: u32 = 18;
@@ -87,19 +87,7 @@ impl Operand {
         }
         let values = match array.as_primitive_opt::<Decimal64Type>() {
             Some(narrow) => narrow.clone(),
-            None => {
-                let wide = array.as_primitive_opt::<Decimal128Type>()?;
-                // Values beneath NULLs count too; arrow makes them zero.
-                let high = wide
-                    .values()
-                    .iter()
-                    .fold(0, |high, &value| high | (value ^ i128::from(value as i64)));
-                if high != 0 {
-                    return None;
-                }
-                let narrow: Decimal64Array = unary(wide, |value| value as i64);
-                narrow.with_data_type(narrow_type(wide.scale()))
-            }
+            None => narrowed(array.as_primitive_opt()?)?,
         };
         Some(Self {
             values,
@@ -125,12 +113,6 @@ impl Operand {
             false => Value::Rows(values),
         }
     }
-}
-
-/// No value is further from zero than this power of two.
-fn bits(values: &[i64]) -> u32 {
-    let folded = values.iter().fold(0, |all, &value| all | (value ^ value >> 63));
-    i64::BITS - folded.leading_zeros()
 }
 
 /// Whether values no further from zero than this power of two have 64 bits.
@@ -165,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::expr::narrow::widened;
+    use crate::narrow::widened;
 
     const OPS: [Arithmetic; 3] = [Arithmetic::Add, Arithmetic::Subtract, Arithmetic::Multiply];
 

@@ -5,7 +5,7 @@ use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-use crate::expr::narrow::widened;
+use crate::narrow::widened;
 
 /// A kernel takes a constant as a scalar.
 pub(super) enum Value {

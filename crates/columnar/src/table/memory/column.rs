@@ -3,17 +3,14 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array as _, ArrayRef, ArrowPrimitiveType, AsArray as _, PrimitiveArray, StringViewArray, UInt32Array,
-};
+use arrow::array::{Array as _, ArrayRef, ArrowPrimitiveType, AsArray as _, StringViewArray, UInt32Array};
 use arrow::compute::{cast, take};
-use arrow::datatypes::{
-    DECIMAL64_MAX_PRECISION, DataType, Date32Type, Decimal64Type, Decimal128Type, Int32Type, Int64Type,
-};
+use arrow::datatypes::{DECIMAL64_MAX_PRECISION, DataType, Date32Type, Decimal64Type, Int32Type, Int64Type};
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
 
 use crate::memory::with_own_strings;
+use crate::narrow::narrowed;
 use crate::table::codes::Codes;
 
 #[derive(Clone, Debug)]
@@ -28,7 +25,7 @@ const ROWS_PER_VALUE: usize = 16;
 impl Column {
     /// The column's values in less memory, if there is a way.
     pub(super) fn encoded(values: &ArrayRef) -> Result<Self, ArrowError> {
-        let values = narrowed(values)?;
+        let values = with_narrow_decimals(values);
         Ok(match codes_of(&values)? {
             Some(codes) => Self::Codes(codes),
             None => Self::Values(values),
@@ -37,17 +34,15 @@ impl Column {
 }
 
 /// Decimals in 64 bits, if all fit.
-fn narrowed(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let DataType::Decimal128(precision, scale) = *values.data_type() else {
-        return Ok(values.clone());
+fn with_narrow_decimals(values: &ArrayRef) -> ArrayRef {
+    let DataType::Decimal128(precision, _) = *values.data_type() else {
+        return values.clone();
     };
-    let fits = |value: &i128| i64::try_from(*value).is_ok();
-    let numbers = values.as_primitive::<Decimal128Type>();
-    if precision > DECIMAL64_MAX_PRECISION || !numbers.values().iter().all(fits) {
-        return Ok(values.clone());
+    let narrow = (precision <= DECIMAL64_MAX_PRECISION).then(|| narrowed(values.as_primitive()));
+    match narrow.flatten() {
+        Some(narrow) => Arc::new(narrow),
+        None => values.clone(),
     }
-    let narrow: PrimitiveArray<Decimal64Type> = numbers.unary(|value| value as i64);
-    Ok(Arc::new(narrow.with_precision_and_scale(precision, scale)?))
 }
 
 fn codes_of(values: &ArrayRef) -> Result<Option<Codes>, ArrowError> {

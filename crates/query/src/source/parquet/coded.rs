@@ -125,7 +125,8 @@ struct CodesBuilder {
 impl CodesBuilder {
     fn new(has_nulls: bool, rows: usize) -> Self {
         Self {
-            codes: Vec::with_capacity(rows),
+            // Packed numbers come in groups of eight, the last of which may be cut.
+            codes: Vec::with_capacity(rows.next_multiple_of(8)),
             valid: None,
             has_nulls,
             levels: Vec::new(),

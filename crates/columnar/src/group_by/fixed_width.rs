@@ -7,9 +7,10 @@
 //!   └────────────┴─────┘      └────────────┴─────┘     numbers, days: bits and one for NULL
 //! ```
 //!
-//! The types alone decide each column's bits. A row with a value that does not fit (a long text, a
-//! large decimal) has no fixed-width key and uses its row encoding. A key is thus always of one
-//! kind, and fixed-width keys are equal exactly if the keys are.
+//! The types alone decide each column's bits; 64-bit numbers have fewer if all columns need more
+//! than 128 together. A row with a value that does not fit (a long text, a large number) has no
+//! fixed-width key and uses its row encoding. A key is thus always of one kind, and fixed-width keys
+//! are equal exactly if the keys are.
 
 use std::sync::Arc;
 
@@ -22,6 +23,12 @@ use arrow::datatypes::{DataType, Decimal128Type};
 use arrow::error::ArrowError;
 
 const BITS: u32 = 128;
+
+/// Bits of a 64-bit number at least: more rows would have larger ones.
+const NARROWEST: u32 = 24;
+
+/// Bits of a text beside narrowed numbers, its length included.
+const TEXT_BESIDE: u32 = 32;
 
 /// The length of a NULL text; no packed text has it.
 const TEXT_IS_NULL: u128 = 0xff;
@@ -67,12 +74,24 @@ impl Field {
 impl FixedWidthLayout {
     /// `None` if the columns do not fit.
     pub(crate) fn new(types: &[DataType]) -> Option<Self> {
-        let fixed: Vec<Option<u32>> = types.iter().map(fixed_bits).collect();
+        let mut fixed: Vec<Option<u32>> = types.iter().map(fixed_bits).collect();
         let texts = types.iter().filter(|data_type| is_text(data_type)).count() as u32;
         if fixed.iter().filter(|bits| bits.is_none()).count() as u32 != texts {
             return None;
         }
-        let used: u32 = fixed.iter().flatten().map(|bits| bits + 1).sum();
+        let used = |fixed: &[Option<u32>]| -> u32 { fixed.iter().flatten().map(|bits| bits + 1).sum() };
+        let wide = types.iter().filter(|data_type| is_wide(data_type)).count() as u32;
+        if wide > 1 && used(&fixed) + 16 * texts > BITS {
+            let others = used(&fixed) - 65 * wide + TEXT_BESIDE * texts;
+            let narrow = (BITS.checked_sub(others)? / wide).checked_sub(1)?;
+            if narrow < NARROWEST {
+                return None;
+            }
+            let columns = fixed.iter_mut().zip(types);
+            let wide = columns.filter(|(_, data_type)| is_wide(data_type));
+            wide.for_each(|(bits, _)| *bits = Some(narrow));
+        }
+        let used = used(&fixed);
         let bytes = BITS.checked_sub(used)?.checked_div(texts).unwrap_or(0) / 8;
         if texts > 0 && bytes < 2 {
             return None;
@@ -186,6 +205,33 @@ fn fixed_bits(data_type: &DataType) -> Option<u32> {
     }
 }
 
+/// Whether most values are far from the ends of their 64 bits.
+fn is_wide(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Int64
+            | DataType::UInt64
+            | DataType::Timestamp(..)
+            | DataType::Date64
+            | DataType::Time64(_)
+            | DataType::Duration(_)
+            | DataType::Decimal128(..)
+    )
+}
+
+fn is_signed(data_type: &DataType) -> bool {
+    *data_type != DataType::UInt64
+}
+
+/// The lower `bits` of a 64-bit number, as all of them.
+fn extended(field: u64, bits: u32, is_signed: bool) -> u64 {
+    let above = 64 - bits;
+    match is_signed {
+        true => ((field << above) as i64 >> above) as u64,
+        false => field << above >> above,
+    }
+}
+
 fn is_text(data_type: &DataType) -> bool {
     matches!(
         data_type,
@@ -200,11 +246,12 @@ fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut V
         let field = if is_null { 1 } else { u128::from(value) << 1 };
         fixed_keys[row] = fixed_keys[row] << (bits + 1) | field;
     };
+    let low = u64::MAX >> (64 - bits);
     if let DataType::Decimal128(..) = column.data_type() {
         let values = column.as_primitive::<Decimal128Type>().values();
         for (row, &value) in values.iter().enumerate() {
-            put(row, value as u64);
-            if i128::from(value as i64) != value && column.is_valid(row) {
+            put(row, value as u64 & low);
+            if i128::from(extended(value as u64, bits, true) as i64) != value && column.is_valid(row) {
                 long.push(row as u32);
             }
         }
@@ -219,6 +266,17 @@ fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut V
         return;
     }
     let data = column.to_data();
+    if is_wide(column.data_type()) && bits < 64 {
+        let is_signed = is_signed(column.data_type());
+        let values = ScalarBuffer::<u64>::new(data.buffers()[0].clone(), data.offset(), data.len());
+        for (row, &value) in values.iter().enumerate() {
+            put(row, value & low);
+            if extended(value, bits, is_signed) != value && column.is_valid(row) {
+                long.push(row as u32);
+            }
+        }
+        return;
+    }
     macro_rules! put_all {
         ($t:ty) => {{
             let values = ScalarBuffer::<$t>::new(data.buffers()[0].clone(), data.offset(), data.len());
@@ -253,19 +311,36 @@ fn unpack_bits(
     let is_valid = |field: u128| field & 1 == 0;
     let nulls = (!fields.clone().all(is_valid)).then(|| NullBuffer::from_iter(fields.clone().map(is_valid)));
     let values = fields.map(|field| (field >> 1) as u64);
+    if is_wide(data_type) {
+        let is_signed = is_signed(data_type);
+        let values = values.map(|value| extended(value, bits, is_signed));
+        let buffer = match data_type {
+            DataType::Decimal128(..) => {
+                Buffer::from_vec(values.map(|value| i128::from(value as i64)).collect::<Vec<_>>())
+            }
+            _ => Buffer::from_vec(values.collect::<Vec<_>>()),
+        };
+        return array(data_type, rows, buffer, nulls);
+    }
     if *data_type == DataType::Boolean {
         let values = BooleanBuffer::from_iter(values.map(|value| value != 0));
         return Ok(Arc::new(BooleanArray::new(values, nulls)));
     }
-    let buffer = match (data_type, bits) {
-        (DataType::Decimal128(..), _) => {
-            Buffer::from_vec(values.map(|value| i128::from(value as i64)).collect::<Vec<_>>())
-        }
-        (_, 8) => Buffer::from_vec(values.map(|value| value as u8).collect::<Vec<_>>()),
-        (_, 16) => Buffer::from_vec(values.map(|value| value as u16).collect::<Vec<_>>()),
-        (_, 32) => Buffer::from_vec(values.map(|value| value as u32).collect::<Vec<_>>()),
+    let buffer = match bits {
+        8 => Buffer::from_vec(values.map(|value| value as u8).collect::<Vec<_>>()),
+        16 => Buffer::from_vec(values.map(|value| value as u16).collect::<Vec<_>>()),
+        32 => Buffer::from_vec(values.map(|value| value as u32).collect::<Vec<_>>()),
         _ => Buffer::from_vec(values.collect::<Vec<_>>()),
     };
+    array(data_type, rows, buffer, nulls)
+}
+
+fn array(
+    data_type: &DataType,
+    rows: usize,
+    buffer: Buffer,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef, ArrowError> {
     let data = ArrayData::builder(data_type.clone())
         .len(rows)
         .add_buffer(buffer)
@@ -324,7 +399,7 @@ fn unpack_text(data_type: &DataType, fields: impl Iterator<Item = u128>) -> Arra
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Date32Array, Decimal128Array, Int64Array};
+    use arrow::array::{Date32Array, Decimal128Array, Int64Array, UInt64Array};
     use proptest::prelude::*;
 
     use super::*;
@@ -373,11 +448,34 @@ mod tests {
         assert!(pack(&[long]).is_none());
         let wide: ArrayRef = Arc::new(Decimal128Array::from(vec![1i128 << 64]));
         assert!(pack(&[wide]).is_none());
-        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
-        assert!(
-            pack(&[numbers.clone(), numbers]).is_none(),
-            "two 64-bit numbers and their NULLs need 130 bits"
-        );
+    }
+
+    #[test]
+    fn several_wide_numbers_share_the_bits() {
+        let half = 1i64 << 62;
+        let fit: ArrayRef = Arc::new(Int64Array::from(vec![
+            Some(-half),
+            Some(half - 1),
+            Some(-1),
+            None,
+        ]));
+        let dates: ArrayRef = Arc::new(Date32Array::from(vec![Some(-1), None, Some(7), Some(i32::MIN)]));
+        let prices = Decimal128Array::from(vec![Some(-5), Some(0), None, Some((1 << 45) - 1)]);
+        let prices: ArrayRef = Arc::new(prices);
+        let counts: ArrayRef = Arc::new(UInt64Array::from(vec![0, 1, 2, (1 << 46) - 1]));
+        assert!(pack(&[fit.clone(), fit.clone()]).is_some());
+        assert!(pack(&[dates, prices.clone(), counts.clone()]).is_some());
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["abc", "", "a", "b"]));
+        assert!(pack(&[texts, prices.clone(), counts]).is_some());
+        for too_large in [half, -half - 1] {
+            let large: ArrayRef = Arc::new(Int64Array::from(vec![too_large]));
+            assert!(pack(&[large.clone(), large.clone()]).is_none(), "{too_large}");
+            assert!(pack(&[large]).is_some(), "one column has all bits");
+        }
+        let unsigned: ArrayRef = Arc::new(UInt64Array::from(vec![1 << 63]));
+        assert!(pack(&[unsigned.clone(), unsigned]).is_none());
+        assert!(FixedWidthLayout::new(&vec![DataType::Int64; 5]).is_some());
+        assert!(FixedWidthLayout::new(&vec![DataType::Int64; 6]).is_none());
     }
 
     #[test]

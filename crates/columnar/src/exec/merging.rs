@@ -31,14 +31,15 @@ struct Cut {
 }
 
 impl Merging {
-    pub(super) fn new(slots: Vec<SlotGroups>) -> Self {
+    pub(super) fn new(slots: Vec<SlotGroups>, expected_groups: Option<usize>) -> Self {
         let entries: Vec<usize> = match slots.first() {
             Some(slot) if slot.keys.is_some() => (0..PARTITIONS)
                 .map(|partition| entries_in(&slots, &(partition..partition + 1)))
                 .collect(),
             _ => Vec::new(),
         };
-        let ranges = cut(&entries);
+        let pieces = slots.iter().map(|slot| slot.passing.len()).sum();
+        let ranges = cut(&entries, pieces, expected_groups);
         let of_range = |range: &Range<usize>| entries.get(range.clone()).map_or(1, |all| all.iter().sum());
         let passing = slots.iter().flat_map(|slot| &slot.passing);
         Self {

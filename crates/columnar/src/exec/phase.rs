@@ -181,8 +181,9 @@ impl Scanning {
         let cells = self.take_cells(plan)?;
         let mut slots: Vec<SlotGroups> = cells.into_iter().filter_map(Collected::into_groups).collect();
         // Shared tables come last: their sums need no order.
-        slots.extend(plan.groups().group_by().hand_over().take_all());
-        Ok(Merging::new(slots))
+        let group_by = plan.groups().group_by();
+        slots.extend(group_by.hand_over().take_all());
+        Ok(Merging::new(slots, group_by.expected_groups()))
     }
 
     fn clear(&self) {

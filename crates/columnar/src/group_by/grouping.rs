@@ -138,7 +138,7 @@ impl<'p> Grouping<'p> {
         let mut keys = std::mem::take(&mut self.row_keys);
         encoding.read(&columns, count, &mut keys);
         match self.mode.clone().as_deref() {
-            Some(Mode::PassThrough { heavy }) => {
+            Some(Mode::PassThrough { heavy, .. }) => {
                 self.add_passing_through(&columns, &arguments, &keys, heavy)?
             }
             _ => self.add_grouped(&columns, &arguments, &keys, position)?,
@@ -222,7 +222,10 @@ impl<'p> Grouping<'p> {
             return;
         }
         let heavy = heavy.into_iter().collect();
-        self.mode = Some(Arc::new(Mode::PassThrough { heavy }));
+        self.mode = Some(Arc::new(Mode::PassThrough {
+            heavy,
+            groups: usize::MAX,
+        }));
     }
 
     /// `None` if a later slot takes over the table.
@@ -251,7 +254,8 @@ impl<'p> Grouping<'p> {
             states,
             begun_by,
         };
-        let is_grouped = mode.is_some_and(|mode| *mode == Mode::Grouped);
+        // A slot of which a filter leaves few rows has no sample.
+        let is_grouped = mode.is_none_or(|mode| *mode == Mode::Grouped);
         if plan.may_hand_over() && is_grouped && table.goes_on(new, of_rows) {
             plan.hand_over().leave(slot, table);
             return Ok(None);

@@ -22,8 +22,8 @@ pub(super) struct KeySample(Mutex<Option<Arc<Mode>>>);
 pub(super) enum Mode {
     /// All rows are grouped.
     Grouped,
-    /// Rows with a fixed-width key outside `heavy` are grouped later.
-    PassThrough { heavy: Vec<u128> },
+    /// Rows with a fixed-width key outside `heavy` are grouped later, to about `groups` groups.
+    PassThrough { heavy: Vec<u128>, groups: usize },
 }
 
 impl Mode {
@@ -46,6 +46,7 @@ impl Mode {
             return Self::Grouped;
         }
         Self::PassThrough {
+            groups: groups_of(new, others),
             heavy: heavy
                 .into_iter()
                 .filter_map(|group| keys.fixed_key(group))
@@ -54,14 +55,69 @@ impl Mode {
     }
 }
 
+/// The keys there are if `drawn` of them, evenly, gave `distinct` ones: `distinct = n (1 - e^(-drawn
+/// / n))`.
+fn groups_of(distinct: usize, drawn: usize) -> usize {
+    if distinct >= drawn {
+        return usize::MAX;
+    }
+    let (distinct, drawn) = (distinct as f64, drawn as f64);
+    let expected = |keys: f64| keys * (1.0 - (-drawn / keys).exp());
+    let (mut few, mut many) = (distinct, drawn * drawn);
+    for _step in 0..60 {
+        let middle = (few + many) / 2.0;
+        if expected(middle) < distinct {
+            few = middle;
+        } else {
+            many = middle;
+        }
+    }
+    many as usize
+}
+
 impl KeySample {
     pub(super) fn known(&self) -> Option<Arc<Mode>> {
         lock(&self.0).clone()
+    }
+
+    /// An estimate, from the last sample. `None` if rows were grouped at once.
+    pub(super) fn groups(&self) -> Option<usize> {
+        match lock(&self.0).as_deref() {
+            Some(Mode::PassThrough { groups, .. }) => Some(*groups),
+            _ => None,
+        }
     }
 
     pub(super) fn learn(&self, mode: Mode) -> Arc<Mode> {
         let mode = Arc::new(mode);
         *lock(&self.0) = Some(Arc::clone(&mode));
         mode
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_keys_of_a_sample_tell_about_how_many_there_are() {
+        for (keys, drawn) in [
+            (200_000, 8_192),
+            (200_000, 16_384),
+            (50_000, 4_096),
+            (1_500_000, 16_384),
+        ] {
+            let draw = |at: u64| {
+                (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ at << 7).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20
+            };
+            let mut distinct: Vec<u64> = (0..drawn).map(|at| draw(at) % keys).collect();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let found = groups_of(distinct.len(), drawn as usize);
+            let (least, most) = (keys as usize / 2, keys as usize * 2);
+            assert!((least..most).contains(&found), "{found} for {keys} of {drawn}");
+        }
+        assert_eq!(groups_of(100, 100), usize::MAX);
+        assert!(groups_of(1, 100) <= 2);
     }
 }

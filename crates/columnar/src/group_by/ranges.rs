@@ -4,21 +4,27 @@ use std::ops::Range;
 
 use crate::partition::PARTITIONS;
 
-/// Entries per range: their tables and states about fit a core's cache.
-const ENTRIES_PER_RANGE: usize = 8_192;
+/// Groups per range: their tables and states about fit a core's cache.
+const GROUPS_PER_RANGE: usize = 8_192;
+/// Rows of a piece per range, on average at least: each piece costs a merge some hundred
+/// nanoseconds.
+const ROWS_OF_A_PIECE: usize = 64;
 /// Entries from which there is more than one range.
-const ENTRIES_OF_MANY: usize = 2 * ENTRIES_PER_RANGE;
+const ENTRIES_OF_MANY: usize = 2 * GROUPS_PER_RANGE;
 /// Ranges at least, if more than one.
 const RANGES_MIN: usize = 16;
 
-/// Ranges have about equal work. Without partitions there is one empty range.
-pub(crate) fn cut(entries: &[usize]) -> Vec<Range<usize>> {
+/// Ranges have about equal work. Without partitions there is one empty range. With fewer `groups`
+/// than entries, and many `pieces`, the ranges are wider, so that a merge reads longer pieces.
+pub(crate) fn cut(entries: &[usize], pieces: usize, groups: Option<usize>) -> Vec<Range<usize>> {
     let all: usize = entries.iter().sum();
     if all < ENTRIES_OF_MANY {
         return std::iter::once(0..entries.len()).collect();
     }
-    let ranges = (all / ENTRIES_PER_RANGE)
+    let groups = groups.map_or(all, |groups| groups.min(all));
+    let ranges = (groups / GROUPS_PER_RANGE)
         .next_power_of_two()
+        .min(all / ROWS_OF_A_PIECE / pieces.max(1))
         .clamp(RANGES_MIN, PARTITIONS);
     let share = all.div_ceil(ranges);
     let mut cut = Vec::with_capacity(ranges);
@@ -44,18 +50,25 @@ mod tests {
     #[test]
     fn few_groups_are_one_range_and_many_are_16_to_256() {
         let one = |range| std::iter::once(range).collect::<Vec<Range<usize>>>();
-        assert_eq!(cut(&[]), one(0..0));
-        assert_eq!(cut(&[10; PARTITIONS]), one(0..PARTITIONS));
-        assert_eq!(cut(&[100; PARTITIONS]).len(), 16);
-        assert_eq!(cut(&[4_000; PARTITIONS]).len(), 128);
-        assert_eq!(cut(&[100_000; PARTITIONS]).len(), PARTITIONS);
+        assert_eq!(cut(&[], 0, None), one(0..0));
+        assert_eq!(cut(&[10; PARTITIONS], 0, None), one(0..PARTITIONS));
+        assert_eq!(cut(&[100; PARTITIONS], 0, None).len(), 16);
+        assert_eq!(cut(&[4_000; PARTITIONS], 0, None).len(), 128);
+        assert_eq!(cut(&[100_000; PARTITIONS], 0, None).len(), PARTITIONS);
+        assert_eq!(cut(&[100_000; PARTITIONS], 366, Some(200_000)).len(), 32);
+        assert_eq!(cut(&[100; PARTITIONS], 0, Some(usize::MAX)).len(), 16);
+        assert_eq!(cut(&[4_000; PARTITIONS], 500, None).len(), 32);
     }
 
     #[test]
     fn a_partition_with_more_than_its_share_is_alone() {
         let mut entries = [100; PARTITIONS];
         entries[77] = 1_000_000;
-        assert!(cut(&entries).contains(&(77..78)), "{:?}", cut(&entries));
+        assert!(
+            cut(&entries, 0, None).contains(&(77..78)),
+            "{:?}",
+            cut(&entries, 0, None)
+        );
     }
 
     proptest! {
@@ -63,7 +76,7 @@ mod tests {
         fn ranges_are_all_partitions_one_after_another(
             entries in proptest::collection::vec(0usize..10_000, PARTITIONS),
         ) {
-            let ranges = cut(&entries);
+            let ranges = cut(&entries, 0, None);
             prop_assert_eq!(ranges[0].start, 0);
             prop_assert_eq!(ranges[ranges.len() - 1].end, PARTITIONS);
             prop_assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));

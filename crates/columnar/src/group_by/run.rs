@@ -91,6 +91,11 @@ impl GroupBy {
         &self.hand_over
     }
 
+    /// About the groups there will be, if rows pass through.
+    pub(crate) fn expected_groups(&self) -> Option<usize> {
+        self.key_sample.groups()
+    }
+
     pub(super) fn key_sample(&self) -> &KeySample {
         &self.key_sample
     }

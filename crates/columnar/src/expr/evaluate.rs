@@ -8,6 +8,7 @@ mod by_value;
 mod contains;
 mod decimal;
 mod logic;
+mod span;
 mod value;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use arrow::compute::kernels::cmp;
 use arrow::compute::{ilike, is_not_null, is_null, like};
 use arrow::error::ArrowError;
 
+use self::span::Span;
 use self::value::Value;
 use super::canonical::canonical_floats;
 use super::node::{Comparison, Expr, Node};
@@ -58,6 +60,11 @@ impl Expr {
 
     fn value(&self, source: &dyn ColumnSource) -> Result<Value, ExecError> {
         let failed = |error: ArrowError| ExecError::of(self, error);
+        if let Some(span) = Span::of(self)
+            && let Some(answers) = span.holds(&source.column(span.column)?)
+        {
+            return Ok(boolean_rows(answers));
+        }
         match self.node() {
             Node::Column { index, .. } => Ok(Value::Rows(source.column(*index)?)),
             Node::Literal(value) => Ok(Value::Constant(value.clone())),

@@ -60,7 +60,7 @@ fn looked_up(codes: &Codes, bits: &BooleanBuffer) -> BooleanBuffer {
 }
 
 /// Eight bits in the order of the bytes that hold them.
-fn packed(bits: [u8; 8]) -> u8 {
+pub(super) fn packed(bits: [u8; 8]) -> u8 {
     // The product's last byte adds each byte's bit at a place of its own, without a carry.
     (u64::from_le_bytes(bits).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }

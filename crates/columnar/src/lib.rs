@@ -18,7 +18,7 @@ pub use aggregate::{Aggregate, AggregateFunction};
 pub use error::{ExecError, TypeError};
 pub use exec::{FetchFailed, ScanResult, ScanStage, SlotFetch};
 pub use expr::{Arithmetic, Comparison, Expr};
-pub use memory::{MemoryExceeded, MemoryPool, Reservation};
+pub use memory::{MemoryExceeded, MemoryPool, Reservation, SharedMemory};
 pub use plan::{Output, SelectPlan, SortKey};
 pub use table::{
     Codes, ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MemoryTable, MorselReader, ReadError,

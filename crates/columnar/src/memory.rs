@@ -10,6 +10,7 @@ mod pool;
 mod reservation;
 mod reserved;
 mod retained;
+mod shared;
 
 pub use pool::{MemoryExceeded, MemoryPool};
 pub use reservation::Reservation;
@@ -18,3 +19,4 @@ pub(crate) use retained::{
     BorrowedBuffer, RetainedSize, compact, compact_bytes, compacts_bytes, copies_bytes, encoded_bytes, width,
     with_own_strings,
 };
+pub use shared::SharedMemory;

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::shared::{Shared, SharedMemory};
+
 /// A memory pool: the limit of one query's bytes, and the bytes in use.
 ///
 /// ```
@@ -28,6 +30,7 @@ pub struct MemoryPool {
     limit: usize,
     used: AtomicUsize,
     peak: AtomicUsize,
+    shared: Option<Shared>,
 }
 
 impl MemoryPool {
@@ -38,6 +41,16 @@ impl MemoryPool {
             limit,
             used: AtomicUsize::new(0),
             peak: AtomicUsize::new(0),
+            shared: None,
+        }
+    }
+
+    /// A pool whose bytes come from `memory`, which other work shares. It takes them in steps of a
+    /// MiB and gives them back when it is dropped.
+    pub fn within(query: impl Into<Arc<str>>, memory: Box<dyn SharedMemory>) -> Self {
+        Self {
+            shared: Some(Shared::new(memory)),
+            ..Self::new(query, usize::MAX)
         }
     }
 
@@ -68,7 +81,7 @@ impl MemoryPool {
     ///
     /// # Errors
     ///
-    /// When the bytes would pass the limit.
+    /// When the bytes would pass the limit, or the shared memory refuses them.
     pub fn try_reserve(&self, bytes: usize) -> Result<(), MemoryExceeded> {
         let fitting = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.limit);
         // Ordering: Relaxed. Accounting, not synchronisation: all that counts is that no two
@@ -79,16 +92,26 @@ impl MemoryPool {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fitting);
         match reserved {
             Ok(used) => {
+                if let Some(shared) = &self.shared
+                    && let Err(taken) = shared.cover(used + bytes)
+                {
+                    self.release(bytes);
+                    return Err(self.exceeded(bytes, used, taken));
+                }
                 // Ordering: Relaxed. A number for people.
                 self.peak.fetch_max(used + bytes, Ordering::Relaxed);
                 Ok(())
             }
-            Err(used) => Err(MemoryExceeded {
-                query: Arc::clone(&self.query),
-                requested: bytes,
-                used,
-                limit: self.limit,
-            }),
+            Err(used) => Err(self.exceeded(bytes, used, self.limit)),
+        }
+    }
+
+    fn exceeded(&self, requested: usize, used: usize, limit: usize) -> MemoryExceeded {
+        MemoryExceeded {
+            query: Arc::clone(&self.query),
+            requested,
+            used,
+            limit,
         }
     }
 

@@ -47,7 +47,8 @@ impl CompiledScan {
         };
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();
-        let slots = slots::cut(scan.table.as_ref(), &projection, cost_per_row);
+        let joins_morsels = matches!(output, OutputPlan::Groups(_));
+        let slots = slots::cut(scan.table.as_ref(), &projection, cost_per_row, joins_morsels);
         Self {
             slots: match &output {
                 OutputPlan::Rows(plan) => plan.in_turn(slots),

@@ -32,6 +32,7 @@ pub(super) struct GroupPlan {
     group_by: GroupBy,
     having: Option<Expr>,
     output: RowPlan,
+    any_order: bool,
     pool: Option<Arc<MemoryPool>>,
 }
 
@@ -54,6 +55,7 @@ impl GroupPlan {
             group_by: GroupBy::new(scan),
             having,
             output: RowPlan::new(scan),
+            any_order: scan.any_order && scan.order.is_empty(),
             pool: scan.memory_pool.clone(),
         }
     }
@@ -164,7 +166,7 @@ impl GroupPlan {
         firsts: Vec<u64>,
     ) -> Result<(Vec<ArrayRef>, Vec<u64>), ExecError> {
         let keys = self.output.order();
-        if keys.is_empty() && firsts.is_sorted() {
+        if self.any_order || keys.is_empty() && firsts.is_sorted() {
             return Ok((columns, firsts));
         }
         let fail = |error| ExecError::of("order by", error);
@@ -179,6 +181,10 @@ impl GroupPlan {
             take_arrays(&columns, &order, None).map_err(fail)?,
             firsts.as_primitive::<UInt64Type>().values().to_vec(),
         ))
+    }
+
+    pub(super) fn any_order(&self) -> bool {
+        self.any_order
     }
 
     pub(super) fn output(&self) -> &RowPlan {

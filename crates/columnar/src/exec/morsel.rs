@@ -57,6 +57,10 @@ impl<'t> Morsel<'t> {
         }
     }
 
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
     pub(crate) fn chunks(&self, rows: Range<usize>) -> impl Iterator<Item = Chunk<'_, 't>> {
         let end = rows.end;
         rows.step_by(CHUNK_ROWS).map(move |start| Chunk {

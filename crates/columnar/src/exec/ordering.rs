@@ -30,7 +30,7 @@ impl Ordering {
         // A query without keys has its one group even without slots.
         let slots = slots.max(1);
         let mut groups = vec![0usize; slots];
-        if plan.output().order().is_empty() {
+        if plan.output().order().is_empty() && !plan.any_order() {
             for first in shards.iter().flat_map(|shard| &shard.firsts) {
                 groups[slot_of(*first)] += 1;
             }
@@ -54,7 +54,7 @@ impl Ordering {
         }
     }
 
-    /// 0 with ORDER BY.
+    /// 0 with ORDER BY, and where any order will do.
     pub(super) fn batches(&self) -> usize {
         self.ranges.len()
     }
@@ -76,6 +76,11 @@ impl Ordering {
 
     /// Makes missing batches.
     pub(super) fn finish(&self, scan: &SelectPlan, plan: &GroupPlan) -> Result<Vec<RecordBatch>, ExecError> {
+        if plan.any_order() {
+            let made = self.shards.iter().filter(|shard| !shard.firsts.is_empty());
+            let made = made.map(|shard| plan.output().batch(scan, shard.columns.clone()));
+            return Ok(slice(made.collect::<Result<_, _>>()?, scan.offset, scan.limit));
+        }
         if plan.output().order().is_empty() {
             (0..self.batches()).try_for_each(|batch| self.run(scan, plan, batch))?;
             // The result's owner accounts for its bytes.

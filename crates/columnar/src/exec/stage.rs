@@ -279,40 +279,59 @@ impl ScanStage {
         slot: usize,
         cx: &StepCx<'_>,
     ) -> Result<Option<Collected>, ExecError> {
-        let SlotRange { morsel: number, rows } = self.plan.slots[slot].clone();
-        if self.plan.rules_out(number) {
-            // The first slot of a morsel counts it.
-            if rows.start == 0 {
-                // Ordering: Relaxed. A count for people; it publishes nothing.
-                self.measured.skipped_morsels.fetch_add(1, Ordering::Relaxed);
-            }
+        let SlotRange {
+            morsel: first,
+            more,
+            rows,
+        } = self.plan.slots[slot].clone();
+        let (skipped, kept): (Vec<usize>, Vec<usize>) =
+            (first..=first + more).partition(|&morsel| self.plan.rules_out(morsel));
+        // The first slot of a morsel counts it.
+        if rows.start == 0 {
+            // Ordering: Relaxed. A count for people; it publishes nothing.
+            self.measured
+                .skipped_morsels
+                .fetch_add(skipped.len(), Ordering::Relaxed);
+        }
+        if kept.is_empty() {
             return Ok(Some(self.plan.collect(slot, &[], &mut std::iter::empty())?));
         }
-        let fetched = scanning.take_input(slot)?;
+        let mut fetched = scanning.take_input(slot)?;
         let scan = &self.plan.scan;
-        let morsel = Morsel::new(
-            scan.table.as_ref(),
-            number,
-            &self.plan.projection,
-            fetched,
-            scan.memory_pool.as_ref(),
-        );
+        let morsel = |&number: &usize| {
+            Morsel::new(
+                scan.table.as_ref(),
+                number,
+                &self.plan.projection,
+                // Only a slot of one morsel has bytes fetched.
+                fetched.take(),
+                scan.memory_pool.as_ref(),
+            )
+        };
+        let mut morsels: Vec<Morsel<'_>> = kept.iter().map(morsel).collect();
         let order = self.plan.filter.next_order();
         let mut cancelled = false;
-        let mut chunks = morsel.chunks(rows).take_while(|_| {
+        let chunks = morsels.iter().flat_map(|morsel| match more {
+            0 => morsel.chunks(rows.clone()),
+            _ => morsel.chunks(0..morsel.rows()),
+        });
+        let mut chunks = chunks.take_while(|_| {
             cancelled = cx.is_cancelled();
             !cancelled
         });
         let mut collected = self.plan.collect(slot, &order, &mut chunks)?;
         drop(chunks);
         if let Some(stored) = self.plan.stored() {
-            let columns = morsel.columns_read();
-            self.measured.decoded.add(stored, number, &columns);
+            for (morsel, &number) in morsels.iter().zip(&kept) {
+                self.measured.decoded.add(stored, number, &morsel.columns_read());
+            }
         }
         if cancelled {
             return Ok(None);
         }
-        if let Collected::Rows(rows) = &mut collected {
+        if let Collected::Rows(rows) = &mut collected
+            && let Some(morsel) = morsels.pop()
+        {
             rows.let_go(morsel)?;
         }
         Ok(Some(collected))

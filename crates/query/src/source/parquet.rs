@@ -100,6 +100,19 @@ impl ParquetTable {
         } else {
             vec![path.to_owned()]
         };
+        Self::open_files(name, paths)
+    }
+
+    /// Opens files as the table `name`, in this order.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    ///
+    /// # Panics
+    ///
+    /// If there is no file.
+    pub fn open_files(name: &str, paths: impl IntoIterator<Item = PathBuf>) -> Result<Self, ReadError> {
         let files = paths.into_iter().map(|path| LocalFile::shared(&path));
         Self::of(name, files, &Unstopped)
     }
@@ -416,19 +429,13 @@ impl MorselReader for ParquetReader<'_> {
     }
 
     fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
-        let Morsel {
-            row_group,
-            rows,
-            whole,
-            ..
-        } = self.morsel;
+        let Morsel { row_group, rows, .. } = self.morsel;
         let metadata = &self.file.metadata;
-        let is_whole = *whole && rows.len() <= BATCH_ROWS;
-        if !is_whole || !coded::may_be(metadata, *row_group, column) {
+        if rows.len() > BATCH_ROWS || !coded::may_be(metadata, *row_group, column) {
             return Ok(None);
         }
         let chunks = self.chunks(column)?;
-        let read = || Ok(coded::read(&chunks, metadata, *row_group, column, rows.len()));
+        let read = || Ok(coded::read(&chunks, metadata, *row_group, column, rows));
         // What fails here fails again, with its place, when the column is read.
         Ok(guarded(read).unwrap_or(None))
     }

@@ -82,6 +82,27 @@ fn pages_of_rows<'a>(
     pages.filter(has_some).map(|(page, _)| page)
 }
 
+/// How many pages are before those with some of `rows`, and the rows of these. `None` if the index
+/// does not cover them.
+pub(super) fn whole_pages(
+    pages: &[PageLocation],
+    rows: &Range<usize>,
+    group_rows: usize,
+) -> Option<(usize, Range<usize>)> {
+    let first_row = |page: &PageLocation| usize::try_from(page.first_row_index).ok();
+    let before = pages
+        .iter()
+        .take_while(|page| first_row(page).is_some_and(|first| first <= rows.start));
+    let skipped = before.count().checked_sub(1)?;
+    let after = pages
+        .iter()
+        .filter_map(first_row)
+        .find(|first| *first >= rows.end);
+    let covered = first_row(&pages[skipped])?..after.unwrap_or(group_rows);
+    let is_covered = covered.start <= rows.start && rows.end <= covered.end && covered.end <= group_rows;
+    is_covered.then_some((skipped, covered))
+}
+
 /// The dictionary, and the pages with some of `rows`.
 fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Vec<Range<u64>>, String> {
     let is_damaged =
@@ -219,6 +240,18 @@ mod tests {
         assert_eq!(of(100..101), [100..110, 120..140]);
         assert_eq!(of(199..201), [100..110, 120..170]);
         assert_eq!(of(250..260), [100..110, 140..170]);
+    }
+
+    #[test]
+    fn rows_lie_in_whole_pages() {
+        let pages = [page(110, 10, 0), page(120, 20, 100), page(140, 30, 200)];
+        assert_eq!(whole_pages(&pages, &(0..300), 300), Some((0, 0..300)));
+        assert_eq!(whole_pages(&pages, &(0..100), 300), Some((0, 0..100)));
+        assert_eq!(whole_pages(&pages, &(199..201), 300), Some((1, 100..300)));
+        assert_eq!(whole_pages(&pages, &(250..260), 300), Some((2, 200..300)));
+        assert_eq!(whole_pages(&pages, &(250..260), 255), None);
+        assert_eq!(whole_pages(&[page(110, 10, 7)], &(0..20), 300), None);
+        assert_eq!(whole_pages(&[], &(0..20), 300), None);
     }
 
     #[test]

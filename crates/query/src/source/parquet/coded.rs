@@ -5,6 +5,7 @@
 //! reader makes a value of each row. Pages are still taken apart and decompressed by that crate.
 //! What is not as expected here is left to its reader: it knows more encodings, and what is damaged.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
@@ -21,28 +22,44 @@ use arrow::datatypes::{ArrowNativeType, DataType};
 use bytes::Bytes;
 use columnar::Codes;
 
-use super::chunks::Chunks;
+use super::chunks::{self, Chunks};
 use super::hybrid;
 
-/// The codes of a root column in all `rows` rows of a row group; `None` if it has more values than
-/// rows, pages without codes, or a type that is not known here.
+/// The codes of a root column in `rows` of a row group; `None` if it has more values than rows,
+/// pages without codes, or a type that is not known here. For some of the rows there must be a page
+/// index.
 pub(super) fn read(
     chunks: &Chunks,
     metadata: &ArrowReaderMetadata,
     row_group: usize,
     column: usize,
-    rows: usize,
+    wanted: &Range<usize>,
 ) -> Option<Codes> {
     let data_type = metadata.schema().field(column).data_type();
-    let chunk = flat_chunk(metadata, row_group, column)?;
+    let (leaf, chunk) = flat_chunk(metadata, row_group, column)?;
     let has_nulls = chunk.column_descr().max_def_level() > 0;
-    let mut pages = SerializedPageReader::new(Arc::new(chunks.clone()), chunk, rows, None).ok()?;
+    let group_rows = usize::try_from(metadata.metadata().row_group(row_group).num_rows()).ok()?;
+    let (locations, skipped, paged) = match *wanted == (0..group_rows) {
+        true => (None, 0, wanted.clone()),
+        false => {
+            let index = metadata.metadata().offset_index()?.get(row_group)?.get(leaf)?;
+            let (skipped, paged) = chunks::whole_pages(index.page_locations(), wanted, group_rows)?;
+            (Some(index.page_locations().clone()), skipped, paged)
+        }
+    };
+    let rows = paged.len();
+    let mut pages = SerializedPageReader::new(Arc::new(chunks.clone()), chunk, group_rows, locations).ok()?;
     let mut values: Option<ArrayRef> = None;
     let mut codes = CodesBuilder::new(has_nulls, rows);
     while codes.len() < rows {
         match pages.get_next_page().ok()?? {
             Page::DictionaryPage { buf, num_values, .. } => {
-                let count = usize::try_from(num_values).ok().filter(|count| *count <= rows)?;
+                for _page in 0..skipped {
+                    pages.skip_next_page().ok()?;
+                }
+                let count = usize::try_from(num_values)
+                    .ok()
+                    .filter(|count| *count <= group_rows)?;
                 // The values keep the page, which must not keep the bytes of the column around it.
                 let buf = match chunk.compression() {
                     Compression::UNCOMPRESSED => Bytes::copy_from_slice(&buf),
@@ -80,26 +97,27 @@ pub(super) fn read(
             Page::DataPageV2 { .. } => return None,
         }
     }
-    Codes::try_new(codes.finish(), values?).ok()
+    let rows = codes.finish().slice(wanted.start - paged.start, wanted.len());
+    Codes::try_new(rows, values?).ok()
 }
 
-/// The one leaf of a column without repetition and of no deeper structure.
+/// The one leaf of a column without repetition and of no deeper structure, and its number.
 fn flat_chunk(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
     column: usize,
-) -> Option<&ColumnChunkMetaData> {
+) -> Option<(usize, &ColumnChunkMetaData)> {
     let schema = metadata.parquet_schema();
     let mut leaves = (0..schema.num_columns()).filter(|leaf| schema.get_column_root_idx(*leaf) == column);
     let leaf = leaves.next().filter(|_| leaves.next().is_none())?;
     let descriptor = schema.column(leaf);
     let is_flat = descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
-    is_flat.then(|| metadata.metadata().row_group(row_group).column(leaf))
+    is_flat.then(|| (leaf, metadata.metadata().row_group(row_group).column(leaf)))
 }
 
 /// Whether the footer says nothing against it.
 pub(super) fn may_be(metadata: &ArrowReaderMetadata, row_group: usize, column: usize) -> bool {
-    let Some(chunk) = flat_chunk(metadata, row_group, column) else {
+    let Some((_leaf, chunk)) = flat_chunk(metadata, row_group, column) else {
         return false;
     };
     let is_only_coded = chunk.page_encoding_stats_mask().is_none_or(|mask| {
@@ -325,6 +343,7 @@ mod tests {
             second in any::<bool>(),
             page_rows in 1_usize..200,
             group_rows in 1_usize..700,
+            cut in 0_usize..700,
         ) {
             let batch = batch(&rows, values, nulls);
             let properties = WriterProperties::builder()
@@ -344,16 +363,21 @@ mod tests {
             let whole: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
             for column in 0..batch.num_columns() {
                 let mut parts = Vec::new();
-                for morsel in 0..table.morsels() {
-                    let source = table.files[0].source.as_ref();
-                    let ranges = table.files[0].ranges(&table.morsels[morsel], &[column]).unwrap();
-                    let fetched = byte_source::fetch(source, &ranges).unwrap();
-                    let chunks = Chunks::new(source.bytes(), Arc::new(fetched));
-                    let codes = read(&chunks, metadata, morsel, column, table.rows(morsel));
-                    let codes = codes.expect("the writer made a dictionary for all pages");
-                    prop_assert!(codes.values().len() <= usize::from(values));
-                    let decoded = codes.decoded().unwrap();
-                    parts.push(cast(&decoded, table.schema().field(column).data_type()).unwrap());
+                for group in 0..table.morsels() {
+                    let rows = table.rows(group);
+                    let cut = cut.min(rows);
+                    for wanted in [0..cut, cut..rows].into_iter().filter(|wanted| !wanted.is_empty()) {
+                        let source = table.files[0].source.as_ref();
+                        let part = (wanted.len() < rows).then(|| wanted.clone());
+                        let ranges = chunks::ranges(metadata, group, part, &[column], source.bytes()).unwrap();
+                        let fetched = byte_source::fetch(source, &ranges).unwrap();
+                        let chunks = Chunks::new(source.bytes(), Arc::new(fetched));
+                        let codes = read(&chunks, metadata, group, column, &wanted);
+                        let codes = codes.expect("the writer made a dictionary for all pages");
+                        prop_assert!(codes.values().len() <= usize::from(values));
+                        let decoded = codes.decoded().unwrap();
+                        parts.push(cast(&decoded, table.schema().field(column).data_type()).unwrap());
+                    }
                 }
                 let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
                 let expected: Vec<_> = whole.iter().map(|batch| batch.column(column).as_ref()).collect();

@@ -30,7 +30,7 @@ pub(crate) async fn execute(
     let stage = query.stage();
     let _release = GiveUp(Arc::clone(stage));
     if !stage.is_stored() {
-        return run.job(query.whole_job(run.time_left())).await;
+        return run.job(run.limited(query.whole_job()).build()).await;
     }
     let windows = Windows {
         table: query.table().to_owned(),
@@ -64,7 +64,7 @@ pub(crate) async fn execute(
     let effort = windows
         .run(reading, |batch| batch.slots.len(), make, is_enough)
         .await?;
-    let last = run.job(query.last_job(run.time_left())).await?;
+    let last = run.job(run.limited(query.last_job()).build()).await?;
     Ok(effort.report(last))
 }
 

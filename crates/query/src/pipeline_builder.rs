@@ -1,7 +1,6 @@
 //! Makes a plan the executor's job, which returns the result.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use columnar::ScanStage;
 use pipeline_exec::{Job, JobBuilder, Stage};
@@ -54,7 +53,7 @@ impl PipelineBuilder {
     /// The query as one job.
     #[must_use]
     pub fn build(self) -> Job<QueryResult> {
-        self.whole_job(None)
+        self.whole_job().build()
     }
 
     pub(crate) fn table(&self) -> &str {
@@ -73,24 +72,20 @@ impl PipelineBuilder {
         self.metered.workers()
     }
 
-    pub(crate) fn whole_job(&self, deadline: Option<Duration>) -> Job<QueryResult> {
+    pub(crate) fn whole_job(&self) -> JobBuilder<QueryResult> {
         let job = Job::builder(self.table.clone()).stage(self.metered_stage());
-        self.output(job.cost(self.stage.cost()), deadline)
+        self.output(job.cost(self.stage.cost()))
     }
 
-    pub(crate) fn last_job(&self, deadline: Option<Duration>) -> Job<QueryResult> {
-        self.output(Job::builder(self.table.clone()), deadline)
+    pub(crate) fn last_job(&self) -> JobBuilder<QueryResult> {
+        self.output(Job::builder(self.table.clone()))
     }
 
-    fn output(&self, mut job: JobBuilder, deadline: Option<Duration>) -> Job<QueryResult> {
-        if let Some(deadline) = deadline {
-            job = job.deadline(deadline);
-        }
+    fn output(&self, mut job: JobBuilder) -> JobBuilder<QueryResult> {
         for following in self.stage.following() {
             job = job.stage(Arc::new(self.metered.beside(following)));
         }
         let stage = Arc::clone(&self.stage);
         job.output(move |_cx| stage.merge().map(QueryResult::from))
-            .build()
     }
 }

@@ -129,6 +129,13 @@ impl QueryPlan {
     }
 }
 
+/// A query that the caller has built, on a table that no catalog needs to have.
+impl From<SelectPlan> for QueryPlan {
+    fn from(scan: SelectPlan) -> Self {
+        Self { scan }
+    }
+}
+
 impl fmt::Display for QueryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.scan.fmt(f)

@@ -3,9 +3,9 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use pipeline_exec::{Job, JobBuilder, JobError, JobErrorKind, JobReport, JobTicket, PipelineHandle};
+use pipeline_exec::{Class, Job, JobBuilder, JobError, JobErrorKind, JobReport, JobTicket, PipelineHandle};
 use pools::MixedPool;
 
 use crate::error::QueryError;
@@ -17,6 +17,8 @@ pub(crate) struct Run {
     pub(crate) executor: PipelineHandle,
     pub(crate) mixed: MixedPool,
     pub(crate) progress: Progress,
+    pub(crate) class: Class,
+    pub(crate) max_workers: Option<usize>,
     pub(crate) stop: Stop,
 }
 
@@ -61,16 +63,16 @@ impl Run {
         }
     }
 
-    pub(crate) fn in_time<T>(&self, job: JobBuilder<T>) -> JobBuilder<T> {
-        match self.time_left() {
-            Some(left) => job.deadline(left),
+    /// A job with the work's class and limits.
+    pub(crate) fn limited<T>(&self, job: JobBuilder<T>) -> JobBuilder<T> {
+        let mut job = job.class(self.class);
+        if let Some(workers) = self.max_workers {
+            job = job.max_workers(workers);
+        }
+        match self.stop.deadline() {
+            Some(deadline) => job.deadline(deadline.saturating_duration_since(Instant::now())),
             None => job,
         }
-    }
-
-    pub(crate) fn time_left(&self) -> Option<Duration> {
-        let deadline = self.stop.deadline()?;
-        Some(deadline.saturating_duration_since(Instant::now()))
     }
 }
 

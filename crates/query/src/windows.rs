@@ -9,7 +9,8 @@
 //! A job's slots must not wait, and a stage needs their number at its start. So the batches that
 //! have arrived become a window, and the next one gathers meanwhile. Two jobs run at a time, so
 //! idle workers find slots while the first ends; more if they have fewer slots than workers.
-//! Windows after the first are [`Class::Batch`], so that a long query does not pass new short ones.
+//! Windows of normal work are [`Class::Batch`] after the first, so that a long query does not pass
+//! new short ones.
 //!
 //! A query fails with its first failure in the order of the input, which closes the stream and
 //! cancels later windows.
@@ -94,7 +95,7 @@ impl Windows<'_> {
         let slots_max = SLOTS_PER_WORKER * self.run.executor.workers();
         let mut running: VecDeque<Running> = VecDeque::with_capacity(WINDOWS_AT_ONCE);
         let mut effort = Effort::default();
-        let mut class = Class::Normal;
+        let mut class = self.run.class;
         let mut end = Ok(());
         // Whether the end stands whatever running windows return.
         let mut abandoned = false;
@@ -146,7 +147,9 @@ impl Windows<'_> {
                 }),
                 Err(error) => end = Err(error),
             }
-            class = Class::Batch;
+            if class == Class::Normal {
+                class = Class::Batch;
+            }
         }
         stream.close();
         while !abandoned && let Some(oldest) = running.front_mut() {
@@ -172,9 +175,8 @@ impl Windows<'_> {
     fn job(&self, window: &Window, class: Class) -> Job {
         let job = Job::builder(self.table.clone())
             .stage(Arc::clone(&window.stage))
-            .class(class)
             .cost(window.cost);
-        self.run.in_time(job).build()
+        self.run.limited(job).class(class).build()
     }
 
     async fn next<S: Batches>(

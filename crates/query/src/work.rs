@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pipeline_exec::{Job, JobReport, PipelineExecutor, PipelineHandle};
+use pipeline_exec::{Class, Job, JobReport, PipelineExecutor, PipelineHandle};
 use pools::{MixedPool, Pools};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,8 @@ pub struct Work {
     pools: Pools,
     token: CancellationToken,
     deadline: Option<Instant>,
+    class: Class,
+    max_workers: Option<usize>,
     progress: Progress,
 }
 
@@ -40,6 +42,8 @@ impl Work {
             pools: pools.clone(),
             token: CancellationToken::new(),
             deadline: None,
+            class: Class::Normal,
+            max_workers: None,
             progress: Progress::default(),
         }
     }
@@ -68,6 +72,21 @@ impl Work {
     #[must_use]
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(self.deadline.map_or(deadline, |known| known.min(deadline)));
+        self
+    }
+
+    /// Sets how urgent the work's jobs are; [`Class::Normal`] by default. While a stored table is
+    /// read, the later jobs of normal work are [`Class::Batch`].
+    #[must_use]
+    pub fn class(mut self, class: Class) -> Self {
+        self.class = class;
+        self
+    }
+
+    /// Bounds the workers that compute a job of the work at once.
+    #[must_use]
+    pub fn max_workers(mut self, workers: usize) -> Self {
+        self.max_workers = Some(workers);
         self
     }
 
@@ -115,6 +134,8 @@ impl Work {
             executor: self.executor()?,
             mixed: self.mixed(),
             progress: self.progress.clone(),
+            class: self.class,
+            max_workers: self.max_workers,
             stop,
         })
     }
@@ -139,6 +160,8 @@ impl Clone for Work {
             pools: self.pools.clone(),
             token: self.token.clone(),
             deadline: self.deadline,
+            class: self.class,
+            max_workers: self.max_workers,
             progress: Progress::default(),
         }
     }

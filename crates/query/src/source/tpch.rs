@@ -164,7 +164,7 @@ impl TpchTable {
         if self.rows.get().is_none() {
             // Counting takes seconds at a large scale, so no polling thread does it.
             let count = run
-                .in_time(Job::builder(kind.name()))
+                .limited(Job::builder(kind.name()))
                 .output(move |_cx| Ok(rows_of_parts(kind, scale)));
             let counted = run.job(count.build()).await?;
             let _ = self.rows.set(counted.output.into());
@@ -177,7 +177,7 @@ impl TpchTable {
         });
         let rows = Arc::clone(self.parts());
         let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
-        let job = run.in_time(Job::builder(self.kind.name())).stage(metered.clone());
+        let job = run.limited(Job::builder(self.kind.name())).stage(metered.clone());
         let report = run.job(job.output(move |_cx| stage.parts()).build()).await?;
         let statistics = JobStatistics::new(
             format!("generate {}", self.kind.name()),

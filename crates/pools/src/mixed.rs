@@ -12,6 +12,7 @@ use tokio::runtime::Handle;
 
 use marked::Marked;
 pub use task::MixedTask;
+pub(crate) use task::why;
 
 use crate::error::{MixedError, PoolKind};
 use crate::gate::{Abort, Pass, Stage};

@@ -58,7 +58,7 @@ impl<T> Future for MixedTask<T> {
     }
 }
 
-fn why(error: JoinError) -> MixedError {
+pub(crate) fn why(error: JoinError) -> MixedError {
     match error.try_into_panic() {
         Ok(payload) => MixedError::Panicked {
             message: panic_message(&*payload),

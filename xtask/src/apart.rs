@@ -11,7 +11,7 @@ use crate::process::{self, Limit, cargo};
 pub(crate) const APART: &[&str] = &["windlass-datafusion", "windlass-ballista", "windlass-server"];
 
 /// Smaller feature sets of these members, each linted alone.
-const DEPTHS: &[(&str, &[&str])] = &[("windlass-datafusion", &["hook", "plan"])];
+const DEPTHS: &[(&str, &[&str])] = &[("windlass-datafusion", &["hook", "plan", "session"])];
 
 /// Arguments that name all members but [`APART`].
 pub(crate) fn all_others() -> impl Iterator<Item = &'static str> {

@@ -20,7 +20,8 @@
 //! |---|---|---|---|
 //! | `hook` | the hook, [`Windlass::spawn`] | `datafusion-common-runtime` | 48 |
 //! | `plan` | also the plan's root, its planner, a query's memory | plans, sessions | 202 |
-//! | `session`, the default | also a line on a session's builder, `SET windlass.…` | all | 218 |
+//! | `session` | also a line on a session's builder, `SET windlass.…` | all | 218 |
+//! | `operators`, the default | also `SET windlass.operators = true` | all, Parquet | 243 |
 //!
 //! Each includes the one before.
 #![forbid(unsafe_code)]
@@ -31,12 +32,16 @@ mod hook;
 mod snapshot;
 mod windlass;
 
+#[cfg(feature = "operators")]
+mod operators;
 #[cfg(feature = "plan")]
 mod plan;
 #[cfg(feature = "session")]
 mod session;
 
 pub use hook::HookTaken;
+#[cfg(feature = "operators")]
+pub use operators::WindlassAggregateExec;
 #[cfg(feature = "plan")]
 pub use plan::{
     InPlace, InPlaceExec, QueryEnded, QueryMemory, WindlassExec, WindlassOptions, WindlassPlanner,

@@ -10,6 +10,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_session::{QueryPlanner, Session};
 
+#[cfg(feature = "operators")]
+use crate::operators::OperatorsRule;
 use crate::plan::{WindlassOptions, WindlassPlanner, one_batch_a_file};
 use crate::windlass::Windlass;
 
@@ -50,11 +52,15 @@ impl WindlassExt for SessionStateBuilder {
         }
         // Otherwise each query would need a configuration of its own.
         one_batch_a_file(options);
-        let planner = self
+        #[cfg(feature = "operators")]
+        let mut this = self.with_physical_optimizer_rule(Arc::new(OperatorsRule::new(windlass)));
+        #[cfg(not(feature = "operators"))]
+        let mut this = self;
+        let planner = this
             .query_planner()
             .take()
             .unwrap_or_else(|| Arc::new(DefaultPlanner));
-        self.with_query_planner(Arc::new(WindlassPlanner::new(planner, windlass)))
+        this.with_query_planner(Arc::new(WindlassPlanner::new(planner, windlass)))
     }
 }
 

@@ -33,6 +33,9 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     }
     for round in 0..options.load.rounds {
         for (number, sql) in TPCH.iter().enumerate() {
+            if !options.asks(number) {
+                continue;
+            }
             let mut answer = None;
             for place in 0..engines.len() {
                 let turn = (place + round + number) % engines.len();
@@ -54,11 +57,11 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
             }
         }
     }
-    print(&mut engines);
+    print(options, &mut engines);
     Ok(())
 }
 
-fn print(engines: &mut [Took]) {
+fn print(options: &Options, engines: &mut [Took]) {
     for took in &mut *engines {
         took.times.iter_mut().for_each(|times| times.sort_unstable());
     }
@@ -73,12 +76,18 @@ fn print(engines: &mut [Took]) {
     };
     let names: Vec<_> = engines.iter().map(|took| took.name).collect();
     println!("query, ms and MiB by {}; beside the first", names.join(", "));
-    for number in 0..TPCH.len() {
+    let asked: Vec<usize> = (0..TPCH.len()).filter(|&number| options.asks(number)).collect();
+    for &number in &asked {
         let ms: Vec<_> = engines.iter().map(|took| at(&took.times[number], 0.5)).collect();
         let bytes: Vec<_> = engines.iter().map(|took| took.memory[number]).collect();
         row(&format!("q{}", number + 1), &ms, &bytes);
     }
-    let total = |took: &Took| took.times.iter().map(|times| at(times, 0.5)).sum::<f64>();
+    let total = |took: &Took| {
+        asked
+            .iter()
+            .map(|&number| at(&took.times[number], 0.5))
+            .sum::<f64>()
+    };
     let ms: Vec<_> = engines.iter().map(total).collect();
     let most = |took: &Took| took.memory.iter().copied().max().unwrap_or(0);
     let bytes: Vec<_> = engines.iter().map(most).collect();

@@ -10,7 +10,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use pipeline_exec::PipelineExecutor;
 use pools::{AsyncJob, JobOptions, Pools};
 use tokio::runtime::{Builder, Runtime};
-use windlass_datafusion::{Windlass, WindlassExt};
+use windlass_datafusion::{Windlass, WindlassExt, WindlassOptions};
 
 use crate::tables::Tables;
 
@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     Windlass,
     /// The client plans.
     Session,
+    /// As `session`, with `windlass.operators = true`.
+    Operators,
 }
 
 impl Kind {
@@ -37,6 +39,7 @@ impl Kind {
             Self::SecondRuntime => "second-runtime",
             Self::Windlass => "windlass",
             Self::Session => "session",
+            Self::Operators => "operators",
         }
     }
 }
@@ -75,7 +78,7 @@ impl Engine {
                     .build()?;
                 Cpu::Runtime(Arc::new(runtime))
             }
-            Kind::Windlass | Kind::Session => {
+            Kind::Windlass | Kind::Session | Kind::Operators => {
                 let mut executor = PipelineExecutor::builder().threads(THREADS).spares(spares);
                 if let Some(main) = main {
                     executor = executor.roles(main, THREADS - main);
@@ -84,7 +87,12 @@ impl Engine {
             }
         };
         let (session, cpu) = match cpu {
-            Cpu::Windlass(windlass) if kind == Kind::Session => {
+            Cpu::Windlass(windlass) if kind != Kind::Windlass => {
+                let options = WindlassOptions {
+                    operators: kind == Kind::Operators,
+                    ..WindlassOptions::default()
+                };
+                let config = config.with_option_extension(options);
                 let state = SessionStateBuilder::new()
                     .with_config(config)
                     .with_default_features()

@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// Engine, repeated
     #[arg(long = "engine", value_enum, default_values_t = [Kind::Plain, Kind::Windlass])]
     pub(crate) engines: Vec<Kind>,
+    /// Number of a query for `each`, repeated; all 22 by default
+    #[arg(long = "query", value_parser = clap::value_parser!(u8).range(1..=22))]
+    pub(crate) queries: Vec<u8>,
     /// The short query is a join of two small tables
     #[arg(long)]
     pub(crate) short_join: bool,
@@ -52,4 +55,15 @@ pub(crate) struct Options {
     /// The picture of `timeline`
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether `each` asks the query at this place of the 22.
+    pub(crate) fn asks(&self, place: usize) -> bool {
+        self.queries.is_empty()
+            || self
+                .queries
+                .iter()
+                .any(|&number| usize::from(number) == place + 1)
+    }
 }

@@ -33,6 +33,7 @@ use crate::amount;
 /// | `windlass.deadline` | a time with its unit: `250ms`, `5s`, `2m`; `none` | `none` |
 /// | `windlass.max_workers` | a number from 1; `none` | `none`: all workers |
 /// | `windlass.memory` | bytes, `64MiB`, `2GiB`, `500MB`; `none` | `none`: the session's pool |
+/// | `windlass.operators` | `true`, `false` | `false` |
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindlassOptions {
     /// Urgency.
@@ -45,6 +46,10 @@ pub struct WindlassOptions {
     /// Bytes of a query, within the session's memory pool. At the limit, operators spill or the
     /// query fails with DataFusion's `ResourcesExhausted`.
     pub memory: Option<usize>,
+    /// Whether windlass's own stages compute aggregates over Parquet files and batches in memory,
+    /// where they can. It needs the feature `operators`. Rows are the same; sums of doubles may
+    /// differ in their last digits, as between two plans of DataFusion.
+    pub operators: bool,
 }
 
 impl WindlassOptions {
@@ -102,9 +107,18 @@ impl ExtensionOptions for WindlassOptions {
                 let allowed = "a number of bytes above 0, with or without a unit such as MiB, or none";
                 self.memory = or_none(value, amount::size).ok_or_else(|| wrong(allowed))?;
             }
+            "operators" => {
+                let operators = value.to_ascii_lowercase().parse();
+                let operators: bool = operators.map_err(|_no_bool| wrong("true or false"))?;
+                if operators && !cfg!(feature = "operators") {
+                    return Err(wrong("false alone without the crate's feature `operators`"));
+                }
+                self.operators = operators;
+            }
             _ => {
                 let text = format!(
-                    "windlass has no setting `{key}`: there are class, deadline, max_workers and memory"
+                    "windlass has no setting `{key}`: there are class, deadline, max_workers, memory and \
+                     operators"
                 );
                 return Err(DataFusionError::Configuration(text));
             }
@@ -138,6 +152,11 @@ impl ExtensionOptions for WindlassOptions {
                 "memory",
                 text_or_none(self.memory),
                 "The bytes that a query may hold within the session's memory pool, or none",
+            ),
+            entry(
+                "operators",
+                self.operators.to_string(),
+                "Whether windlass's stages compute aggregates over Parquet files and memory: true or false",
             ),
         ]
     }
@@ -182,6 +201,7 @@ mod tests {
             ("memory", "64MiB", "67108864"),
             ("memory", "1_000", "1000"),
             ("memory", "2 GB", "2000000000"),
+            ("operators", "FALSE", "false"),
         ] {
             options.set(key, value).unwrap();
             let entries = options.entries();
@@ -207,6 +227,7 @@ mod tests {
             ("memory", "0", "above 0"),
             ("memory", "64 apples", "such as MiB"),
             ("memory", "99999999TiB", "such as MiB"),
+            ("operators", "yes", "it takes true or false"),
             ("colour", "red", "has no setting `colour`"),
         ] {
             let error = options.set(key, value).unwrap_err().to_string();

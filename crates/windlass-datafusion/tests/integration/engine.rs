@@ -1,12 +1,14 @@
 //! Engines under test, whose rows should be equal.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use pools::Pools;
 use tokio::runtime::{Builder, Runtime};
-use windlass_datafusion::{Windlass, WindlassExt};
+use windlass_datafusion::{Windlass, WindlassExt, WindlassOptions};
 
 pub(crate) trait Engine {
     fn name(&self) -> String;
@@ -59,6 +61,44 @@ impl Engine for Ours {
             .with_windlass(&self.windlass)
             .build();
         SessionContext::new_with_state(state)
+    }
+}
+
+/// As [`Ours`], with `windlass.operators = true`.
+#[derive(Debug)]
+pub(crate) struct Operators(Ours);
+
+impl Operators {
+    pub(crate) fn with_workers(workers: usize) -> Operators {
+        Operators(Ours::with_workers(workers))
+    }
+
+    pub(crate) fn windlass(&self) -> &Windlass {
+        &self.0.windlass
+    }
+
+    pub(crate) fn session_in(&self, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> SessionContext {
+        let options = WindlassOptions {
+            operators: true,
+            ..WindlassOptions::default()
+        };
+        let state = SessionStateBuilder::new()
+            .with_config(config.with_option_extension(options))
+            .with_runtime_env(runtime)
+            .with_default_features()
+            .with_windlass(self.windlass())
+            .build();
+        SessionContext::new_with_state(state)
+    }
+}
+
+impl Engine for Operators {
+    fn name(&self) -> String {
+        format!("{} and its operators", self.0.name())
+    }
+
+    fn session_with(&self, config: SessionConfig) -> SessionContext {
+        self.session_in(config, Arc::default())
     }
 }
 

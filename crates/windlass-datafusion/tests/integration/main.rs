@@ -4,6 +4,7 @@ mod engine;
 mod faults;
 mod hook;
 mod logic;
+mod operators;
 mod rows;
 mod runtimes;
 mod settings;

@@ -24,6 +24,7 @@ fn settings_are_set_and_shown_in_sql() {
             ("windlass.deadline = '5s'", "windlass.deadline 5s"),
             ("windlass.max_workers = 2", "windlass.max_workers 2"),
             ("windlass.memory = '64MiB'", "windlass.memory 67108864"),
+            ("windlass.operators = true", "windlass.operators true"),
         ] {
             session.sql(&format!("set {set}")).await.expect("a setting");
             let name = set.split(' ').next().expect("a name");
@@ -37,6 +38,7 @@ fn settings_are_set_and_shown_in_sql() {
             deadline: Some(Duration::from_secs(5)),
             max_workers: Some(2),
             memory: Some(64 << 20),
+            operators: true,
         };
         assert_eq!(options, Some(&expected));
         let error = session

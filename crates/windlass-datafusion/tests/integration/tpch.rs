@@ -9,7 +9,7 @@ use datafusion::prelude::SessionContext;
 use self::published::{AtOne, AtTenth, Published};
 use self::queries::Query;
 use self::tables::{Parquet, Tables};
-use crate::engine::{self, Engine, Ours, Plain};
+use crate::engine::{self, Engine, Operators, Ours, Plain};
 use crate::rows::{Rows, assert_same};
 
 trait Source {
@@ -86,6 +86,9 @@ fn check_all(published: &impl Published) {
             let ours = Ours::with_workers(workers);
             check(published, &ours, &tables, workers, Some(&memory_rows)).await;
             check(published, &ours, &parquet, workers, Some(&parquet_rows)).await;
+            let operators = Operators::with_workers(workers);
+            check(published, &operators, &tables, workers, Some(&memory_rows)).await;
+            check(published, &operators, &parquet, workers, Some(&parquet_rows)).await;
         }
     });
 }
@@ -93,6 +96,25 @@ fn check_all(published: &impl Published) {
 #[test]
 fn all_engines_give_the_published_answers_and_plain_datafusions_rows() {
     check_all(&AtTenth);
+}
+
+#[test]
+fn aggregates_over_a_table_are_by_the_stages() {
+    let tables = Tables::generate(0.01);
+    let engine = Operators::with_workers(2);
+    engine::block_on_many_threads(async {
+        let session = engine.session(2);
+        tables.register(&session).await;
+        let mut by_stages = Vec::new();
+        for query in Query::all() {
+            let plan = format!("explain {}", query.sql());
+            let plan = Rows::of(&session, &plan, query.name()).await.text();
+            if plan.iter().any(|line| line.contains("WindlassAggregateExec")) {
+                by_stages.push(query.name().to_owned());
+            }
+        }
+        assert_eq!(by_stages, ["Q01", "Q06", "Q15", "Q17", "Q18", "Q20"]);
+    });
 }
 
 #[test]

@@ -148,12 +148,17 @@ impl RemoteStatement {
             user: self.user.to_string(),
             options: WindlassOptions {
                 deadline: left.map(|left| left.max(Duration::from_millis(1))),
+                operators: false,
                 ..self.options.clone()
             },
             batch_size: Some(state.config().batch_size()),
         };
         let trouble = Trouble::new();
         let config = state.config_mut();
+        // Plans are sent, and the format of plans has DataFusion's operators alone.
+        if let Some(options) = config.options_mut().extensions.get_mut::<WindlassOptions>() {
+            options.operators = false;
+        }
         config.set_distributed_passthrough_headers(headers.write())?;
         config.set_extension(Arc::clone(&trouble));
         Ok(trouble)

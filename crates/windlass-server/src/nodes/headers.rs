@@ -87,6 +87,8 @@ impl QueryHeaders {
                 deadline: number(DEADLINE)?.map(Duration::from_millis),
                 max_workers: size(MAX_WORKERS)?,
                 memory: size(MEMORY)?,
+                // A part of a plan comes as its operators are.
+                operators: false,
             },
             batch_size: size(BATCH_SIZE)?.filter(|&rows| rows > 0),
         })
@@ -111,6 +113,7 @@ mod tests {
                 deadline: Some(Duration::from_millis(250)),
                 max_workers: Some(2),
                 memory: Some(1 << 20),
+                operators: false,
             },
             batch_size: Some(1_024),
         }

@@ -1,0 +1,176 @@
+//! Where rows come from: Parquet files on this machine, or batches in memory.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use columnar::TableSource;
+use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
+use datafusion::datasource::physical_plan::{FileScanConfig, FileSource as _, ParquetSource};
+use datafusion::execution::TaskContext;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::object_store::local::LocalFileSystem;
+use datafusion::object_store::path::Path;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
+use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
+use datafusion::physical_expr::utils::split_conjunction;
+use datafusion::physical_plan::ExecutionPlan as _;
+use query::source::ParquetTable;
+
+use super::batches::Batches;
+use crate::windlass::Windlass;
+
+type Filters = Vec<Arc<dyn PhysicalExpr>>;
+
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    Files {
+        name: String,
+        files: Vec<Path>,
+        /// As DataFusion reads it.
+        schema: SchemaRef,
+    },
+    Memory(Arc<Batches>),
+}
+
+impl Source {
+    /// The source, what it filters by itself, and its columns. `None` if the stages do not read it.
+    pub(super) fn of(scan: &DataSourceExec) -> Option<(Self, Filters, Vec<ProjectionExpr>)> {
+        if let Some((files, parquet)) = scan.downcast_to_file_source::<ParquetSource>() {
+            return Self::parquet(files, parquet);
+        }
+        let memory = scan.data_source().downcast_ref::<MemorySourceConfig>()?;
+        if scan.fetch().is_some() {
+            return None;
+        }
+        let schema = memory.original_schema();
+        let all = || (0..schema.fields().len()).collect();
+        let kept: Vec<usize> = memory.projection().clone().unwrap_or_else(all);
+        let columns = ProjectionExprs::from_indices(&kept, &schema);
+        let columns = columns.iter().cloned().collect();
+        let batches = Batches::of(Arc::clone(scan.data_source()))?;
+        Some((Self::Memory(Arc::new(batches)), Vec::new(), columns))
+    }
+
+    fn parquet(
+        scan: &FileScanConfig,
+        parquet: &ParquetSource,
+    ) -> Option<(Self, Filters, Vec<ProjectionExpr>)> {
+        if scan.limit.is_some()
+            || scan.expr_adapter_factory.is_some()
+            || scan.object_store_url != ObjectStoreUrl::local_filesystem()
+        {
+            return None;
+        }
+        let table = scan.file_source.table_schema();
+        let columns = match scan.file_source.projection() {
+            Some(columns) => columns.iter().cloned().collect(),
+            None => {
+                let schema = table.table_schema();
+                let column = |(index, name): (usize, &String)| {
+                    ProjectionExpr::new(Arc::new(Column::new(name, index)), name.clone())
+                };
+                let names = schema.fields().iter().map(|field| field.name());
+                names.enumerate().map(column).collect()
+            }
+        };
+        let source = Self::Files {
+            name: name(scan),
+            files: whole_files(scan)?,
+            schema: Arc::clone(table.file_schema()),
+        };
+        Some((source, own_filters(parquet), columns))
+    }
+
+    pub(super) fn schema(&self) -> SchemaRef {
+        match self {
+            Self::Files { schema, .. } => Arc::clone(schema),
+            Self::Memory(batches) => batches.schema(),
+        }
+    }
+
+    /// The table to read. An error says why the stages do not read it.
+    pub(super) async fn open(
+        &self,
+        windlass: &Windlass,
+        context: &TaskContext,
+    ) -> Result<Arc<dyn TableSource>, String> {
+        let (name, files) = match self {
+            Self::Memory(batches) => return Ok(Arc::clone(batches) as _),
+            Self::Files { name, files, .. } => (name.clone(), files),
+        };
+        let local = LocalFileSystem::new();
+        let store = context
+            .runtime_env()
+            .object_store(ObjectStoreUrl::local_filesystem());
+        let store = store.map_err(|error| error.to_string())?;
+        if store.to_string() != local.to_string() {
+            return Err(format!("files are read from {store}"));
+        }
+        let paths = files.iter().map(|file| local.path_to_filesystem(file));
+        let paths: Result<Vec<PathBuf>, _> = paths.collect();
+        let paths = paths.map_err(|error| error.to_string())?;
+        let opens = move || ParquetTable::open_files(&name, paths);
+        let opening = windlass.pools().mixed().run_blocking(opens);
+        let opening = opening.map_err(|error| error.to_string())?;
+        let table = opening.await.map_err(|error| error.to_string())?;
+        Ok(Arc::new(table.map_err(|error| error.to_string())?))
+    }
+}
+
+/// What the scan does itself; a filter that joins and sorts fill while they run only saves work.
+fn own_filters(parquet: &ParquetSource) -> Filters {
+    if !parquet.table_parquet_options().global.pushdown_filters {
+        return Vec::new();
+    }
+    let Some(predicate) = parquet.filter() else {
+        return Vec::new();
+    };
+    let fixed = |filter: &&Arc<dyn PhysicalExpr>| !filter.is::<DynamicFilterPhysicalExpr>();
+    split_conjunction(&predicate)
+        .into_iter()
+        .filter(fixed)
+        .cloned()
+        .collect()
+}
+
+/// `None` if a part of a file is left out, or a reader has plans of its own for a file.
+fn whole_files(scan: &FileScanConfig) -> Option<Vec<Path>> {
+    let mut missing: BTreeMap<&Path, i128> = BTreeMap::new();
+    for file in scan.file_groups.iter().flat_map(|group| group.iter()) {
+        if !file.extensions.is_empty() {
+            return None;
+        }
+        let size = i128::from(file.object_meta.size);
+        let part = match &file.range {
+            Some(range) => i128::from(range.end) - i128::from(range.start),
+            None => size,
+        };
+        *missing.entry(&file.object_meta.location).or_insert(size) -= part;
+    }
+    let is_whole = !missing.is_empty() && missing.values().all(|&bytes| bytes == 0);
+    is_whole.then(|| missing.into_keys().cloned().collect())
+}
+
+fn name(scan: &FileScanConfig) -> String {
+    let mut files = scan.file_groups.iter().flat_map(|group| group.iter());
+    let Some(file) = files.next() else {
+        return "no files".to_owned();
+    };
+    match &file.table_reference {
+        Some(table) => table.to_string(),
+        None => file.object_meta.location.to_string(),
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files { name, files, .. } => write!(f, "{name}, files={}", files.len()),
+            Self::Memory(batches) => write!(f, "memory, batches={}", batches.morsels()),
+        }
+    }
+}

@@ -117,6 +117,28 @@ fn settings_are_a_sessions_own() {
 }
 
 #[test]
+fn aggregates_are_by_the_stages_if_the_session_says_so() {
+    let server = Served::start();
+    block_on(async {
+        let client = server.connect().await;
+        let sql = "select n, count(*) from (values (1), (2), (1)) as t (n) group by n order by n";
+        let expected = rows(&client, sql).await;
+        assert_eq!(expected, [texts(&["1", "2"]), texts(&["2", "1"])]);
+        for (setting, is_by_stages) in [("true", true), ("false", false)] {
+            let set = format!("set windlass.operators = {setting}");
+            client.simple_query(&set).await.unwrap();
+            assert_eq!(rows(&client, sql).await, expected, "{setting}");
+            let plan = rows(&client, &format!("explain {sql}")).await;
+            assert_eq!(
+                format!("{plan:?}").contains("WindlassAggregateExec"),
+                is_by_stages,
+                "{plan:?}"
+            );
+        }
+    });
+}
+
+#[test]
 fn a_time_zone_is_the_engines_as_well_until_it_is_reset() {
     let server = Served::start();
     block_on(async {

@@ -51,6 +51,7 @@ impl Rows {
         let kinds = [
             ("4", "few", spread(4)),
             ("10 k", "thousands", spread(10_000)),
+            ("200 k", "parts", spread(200_000)),
             ("1.5 M, in runs (`l_orderkey`)", "orders", runs(rows)),
             ("1.5 M, spread", "many", spread(many)),
             ("6 M", "rows_of_one", shuffled(rows)),
@@ -61,7 +62,7 @@ impl Rows {
             ("6 M, one hot", "rows_of_one_hot"),
         ];
         let mut columns: Vec<(&'static str, &'static str, Vec<i64>)> = kinds.into();
-        for ((name, column), like) in hot.into_iter().zip([1, 3, 4]) {
+        for ((name, column), like) in hot.into_iter().zip([1, 4, 5]) {
             let keys = columns[like].2.clone();
             let mut coin = Random(4);
             let keys = keys

@@ -40,7 +40,10 @@ impl PipelineBuilder {
     /// Prepares a job for `plan`.
     pub fn new(plan: QueryPlan) -> Self {
         let table = plan.table().to_owned();
-        let stage = Arc::new(ScanStage::new(plan.scan));
+        let stage = Arc::new(match plan.any_order {
+            true => ScanStage::in_any_order(plan.scan),
+            false => ScanStage::new(plan.scan),
+        });
         let rows = Arc::clone(&stage);
         let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |slot| rows.rows(slot)));
         Self {

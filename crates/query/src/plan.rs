@@ -29,6 +29,7 @@ use crate::error::QueryError;
 #[derive(Clone, Debug)]
 pub struct QueryPlan {
     pub(crate) scan: SelectPlan,
+    pub(crate) any_order: bool,
 }
 
 impl QueryPlan {
@@ -123,6 +124,14 @@ impl QueryPlan {
         Ok(self)
     }
 
+    /// Lets groups of a query without ORDER BY come in any order, another one in each run, which takes
+    /// less time for many groups.
+    #[must_use]
+    pub fn in_any_order(mut self) -> Self {
+        self.any_order = true;
+        self
+    }
+
     /// The query as a stage runs it.
     pub fn scan(&self) -> &SelectPlan {
         &self.scan
@@ -132,7 +141,10 @@ impl QueryPlan {
 /// A query that the caller has built, on a table that no catalog needs to have.
 impl From<SelectPlan> for QueryPlan {
     fn from(scan: SelectPlan) -> Self {
-        Self { scan }
+        Self {
+            scan,
+            any_order: false,
+        }
     }
 }
 

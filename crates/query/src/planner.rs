@@ -158,15 +158,13 @@ fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<Q
             order,
         )
     };
-    Ok(QueryPlan {
-        scan: SelectPlan {
-            filter,
-            order,
-            offset,
-            limit,
-            ..SelectPlan::new(table, output)
-        },
-    })
+    Ok(QueryPlan::from(SelectPlan {
+        filter,
+        order,
+        offset,
+        limit,
+        ..SelectPlan::new(table, output)
+    }))
 }
 
 fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Columns, QueryError> {

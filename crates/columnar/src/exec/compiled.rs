@@ -39,11 +39,12 @@ impl OutputPlan {
 }
 
 impl CompiledScan {
-    pub(super) fn new(scan: SelectPlan) -> Self {
+    /// Groups of a scan without an order may come in `any_order`.
+    pub(super) fn new(scan: SelectPlan, any_order: bool) -> Self {
         let filter = FilterPlan::new(scan.filter.as_ref(), scan.table.as_ref());
         let output = match &scan.output {
             Output::Rows { .. } => OutputPlan::Rows(Box::new(RowPlan::new(&scan))),
-            Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan))),
+            Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan, any_order))),
         };
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();

@@ -46,7 +46,7 @@ pub(super) struct Shard {
 }
 
 impl GroupPlan {
-    pub(super) fn new(scan: &SelectPlan) -> Self {
+    pub(super) fn new(scan: &SelectPlan, any_order: bool) -> Self {
         let having = match &scan.output {
             Output::Groups { having, .. } => having.clone(),
             Output::Rows { .. } => None,
@@ -55,7 +55,7 @@ impl GroupPlan {
             group_by: GroupBy::new(scan),
             having,
             output: RowPlan::new(scan),
-            any_order: scan.any_order && scan.order.is_empty(),
+            any_order: any_order && scan.order.is_empty(),
             pool: scan.memory_pool.clone(),
         }
     }
@@ -274,7 +274,7 @@ mod tests {
         at_once: usize,
     ) -> RecordBatch {
         let scan = query(text_keys);
-        let plan = GroupPlan::new(&scan);
+        let plan = GroupPlan::new(&scan, false);
         let mut cells: Vec<Option<SlotGroups>> = slots.iter().map(|_| None).collect();
         let run = |number: usize, mut grouping: Grouping<'_>| {
             for (at, rows) in slots[number].iter().enumerate() {

@@ -73,7 +73,16 @@ struct Measured {
 impl ScanStage {
     /// Prepares `scan` to run.
     pub fn new(scan: SelectPlan) -> Self {
-        let plan = CompiledScan::new(scan);
+        Self::of(CompiledScan::new(scan, false))
+    }
+
+    /// As [`new`](Self::new); groups of a scan without an order may come in any order, another one in
+    /// each run. Nothing is sorted then.
+    pub fn in_any_order(scan: SelectPlan) -> Self {
+        Self::of(CompiledScan::new(scan, true))
+    }
+
+    fn of(plan: CompiledScan) -> Self {
         Self {
             phase: Mutex::new(Phase::new(&plan)),
             next: Mutex::default(),

@@ -24,9 +24,6 @@ pub struct SelectPlan {
     /// The order of the result. Without keys it is input order, and groups are in the order of
     /// their first row. The keys read the same columns as the output.
     pub order: Vec<SortKey>,
-    /// Whether groups without an `order` may come in any order, another one in each run. Nothing is
-    /// sorted then.
-    pub any_order: bool,
     /// Rows of the result to skip.
     pub offset: usize,
     /// The most rows that the result may have.
@@ -82,7 +79,6 @@ impl SelectPlan {
             filter: None,
             output,
             order: Vec::new(),
-            any_order: false,
             offset: 0,
             limit: None,
             memory_pool: None,

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 use columnar::{
-    Aggregate, AggregateFunction, Comparison, ExecError, Expr, MemoryTable, Output, SelectPlan, SortKey,
+    Aggregate, AggregateFunction, Comparison, ExecError, Expr, MemoryTable, Output, ScanStage, SelectPlan,
+    SortKey,
 };
 
-use crate::scan::{column, grouped, integers, run_alone, run_on, table};
+use crate::scan::{column, grouped, integers, run_alone, run_on, run_stage, table};
 
 const ROWS: i64 = 150_000;
 
@@ -159,6 +160,20 @@ fn rows(batch: &RecordBatch) -> Vec<Row> {
             )
         })
         .collect()
+}
+
+#[test]
+fn groups_in_any_order_are_the_same_groups() {
+    for (name, key) in keys() {
+        let mut expected = expected(&key);
+        expected.sort_unstable();
+        for threads in [1, 2, 8] {
+            let stage = ScanStage::in_any_order(query(&key));
+            let mut found = rows(&run_stage(stage, threads).unwrap());
+            found.sort_unstable();
+            assert!(found == expected, "{name}, {threads} threads");
+        }
+    }
 }
 
 #[test]

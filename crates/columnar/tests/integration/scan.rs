@@ -107,8 +107,12 @@ pub(crate) fn grouped(
 }
 
 pub(crate) fn run_on(scan: SelectPlan, threads: usize) -> Result<RecordBatch, ExecError> {
+    run_stage(ScanStage::new(scan), threads)
+}
+
+pub(crate) fn run_stage(stage: ScanStage, threads: usize) -> Result<RecordBatch, ExecError> {
     let executor = PipelineExecutor::new(threads).unwrap();
-    let stage = Arc::new(ScanStage::new(scan));
+    let stage = Arc::new(stage);
     let mut job = Job::builder("t").stage(stage.clone());
     for following in stage.following() {
         job = job.stage(following);

@@ -192,7 +192,7 @@ impl Run {
         let table = self.grouping.source.open(&self.windlass, &self.context).await?;
         let plan = self.grouping.select(table).ok_or("the table has other columns")?;
         let quota = MemoryPool::within("aggregate", Box::new(FromSession::new(self.reservation())));
-        let plan = QueryPlan::from(plan).with_quota(Arc::new(quota));
+        let plan = QueryPlan::from(plan).with_quota(Arc::new(quota)).in_any_order();
         let query = Session::new(self.work()).query(plan);
         let report = query.run_async(CancellationToken::new()).await;
         let groups = report.map_err(|error| error.to_string())?.rows;

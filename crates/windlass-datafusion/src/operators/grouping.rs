@@ -149,7 +149,6 @@ impl Grouping {
             columns: fields.iter().enumerate().map(column).collect(),
         };
         fit.then(|| SelectPlan {
-            any_order: true,
             filter: (!filters.is_empty()).then(|| Expr::all(filters).ok()).flatten(),
             ..SelectPlan::new(table, output)
         })

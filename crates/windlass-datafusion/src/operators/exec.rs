@@ -229,7 +229,7 @@ impl Run {
     /// The groups in batches of the session's length.
     fn rows(&self, groups: Groups) -> impl Stream<Item = Result<RecordBatch>> + use<> {
         let Groups { batches, reservation } = groups;
-        let batch_rows = self.context.session_config().batch_size();
+        let batch_rows = self.context.session_config().batch_size().max(1);
         let (grouping, gives) = (Arc::clone(&self.grouping), self.gives);
         let schema = Arc::clone(&self.schema);
         let parts = batches.into_iter().flat_map(move |groups| {

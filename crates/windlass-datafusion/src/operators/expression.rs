@@ -196,9 +196,9 @@ pub(super) fn is_lossless(from: &DataType, to: &DataType) -> bool {
         (_, DataType::Decimal128(precision, scale), DataType::Decimal128(wider, finer)) => {
             finer >= scale && whole_digits(*wider, *finer) >= whole_digits(*precision, *scale)
         }
-        // 2^n has fewer decimal digits than n / 3 + 1.
         (Some(bits), _, DataType::Decimal128(precision, scale)) => {
-            whole_digits(*precision, *scale) > bits as i16 / 3
+            let digits = (1i128 << (bits - 1)).ilog10() + 1;
+            i64::from(whole_digits(*precision, *scale)) >= i64::from(digits)
         }
         (Some(bits), _, DataType::Float64) => bits <= 32,
         (Some(bits_of_from), _, to) if to.is_signed_integer() => {

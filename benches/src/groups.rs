@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn our_answers_are_those_of_the_plain_loop_and_another_is_an_error() {
         let rows = Rows::new(ROWS_QUICK).unwrap();
-        assert_eq!(rows.queries.len(), 8);
+        assert_eq!(rows.queries.len(), 9);
         let run = |query: &Query| ours(Arc::clone(&rows.table) as _, query).start()();
         for query in &rows.queries {
             assert_eq!(run(query).unwrap().samples.len(), RUNS);

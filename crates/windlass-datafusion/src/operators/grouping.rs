@@ -117,6 +117,10 @@ impl Grouping {
         let columns = Columns::new(&known, &read);
         let filters = self.filters.iter().map(|filter| columns.expr(filter));
         let filters: Vec<Expr> = filters.collect::<Option<_>>()?;
+        let filter = match filters.is_empty() {
+            true => None,
+            false => Some(Expr::all(filters).ok()?),
+        };
         let keys = self.keys.iter().map(|key| columns.expr(key).filter(is_key));
         let keys: Vec<Expr> = keys.collect::<Option<_>>()?;
         let mut aggregates = Vec::new();
@@ -149,7 +153,7 @@ impl Grouping {
             columns: fields.iter().enumerate().map(column).collect(),
         };
         fit.then(|| SelectPlan {
-            filter: (!filters.is_empty()).then(|| Expr::all(filters).ok()).flatten(),
+            filter,
             ..SelectPlan::new(table, output)
         })
     }
@@ -174,8 +178,8 @@ impl Grouping {
         Ok(columns)
     }
 
-    /// Keys and values of groups, of which each comes once: DataFusion's accumulators make the
-    /// values of the states, without a look for the groups.
+    /// Keys and values of `groups`, in which each group comes once. DataFusion's accumulators compute
+    /// the values from the states, so no group is looked up.
     pub(super) fn values(&self, groups: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let columns = self.states(groups)?;
         let (keys, mut states) = columns.split_at(self.keys.len());

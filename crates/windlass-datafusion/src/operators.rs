@@ -11,8 +11,8 @@
 //!
 //! [`OperatorsRule`] looks for an aggregate over filters and projections of Parquet files or batches
 //! in memory, whose types, functions and expressions `columnar` has too. The stages give the
-//! aggregate's states as columns, of which DataFusion's accumulators make values. The plan that was
-//! replaced stays below the new node: if a stage fails, be it by an overflow, a file that has other
+//! aggregate's states as columns, and DataFusion's accumulators compute the values from them. The
+//! plan that was replaced stays below the new node: if a stage fails, be it by an overflow, a file that has other
 //! columns, or a limit of memory, that plan runs instead, and rows and errors are DataFusion's.
 
 mod batches;

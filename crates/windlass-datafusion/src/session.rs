@@ -52,15 +52,14 @@ impl WindlassExt for SessionStateBuilder {
         }
         // Otherwise each query would need a configuration of its own.
         one_batch_a_file(options);
-        #[cfg(feature = "operators")]
-        let mut this = self.with_physical_optimizer_rule(Arc::new(OperatorsRule::new(windlass)));
-        #[cfg(not(feature = "operators"))]
-        let mut this = self;
-        let planner = this
+        let planner = self
             .query_planner()
             .take()
             .unwrap_or_else(|| Arc::new(DefaultPlanner));
-        this.with_query_planner(Arc::new(WindlassPlanner::new(planner, windlass)))
+        let builder = self.with_query_planner(Arc::new(WindlassPlanner::new(planner, windlass)));
+        #[cfg(feature = "operators")]
+        let builder = builder.with_physical_optimizer_rule(Arc::new(OperatorsRule::new(windlass)));
+        builder
     }
 }
 

@@ -480,9 +480,7 @@ impl Session {
     }
 
     fn windlass_options(&self) -> WindlassOptions {
-        let options = self.variables.options();
-        let options = options.extensions.get::<WindlassOptions>();
-        options.cloned().unwrap_or_default()
+        WindlassOptions::of(&self.variables.options())
     }
 
     /// Sets `name`, which is in lower case, for the session.

@@ -254,7 +254,7 @@ impl<'p> Grouping<'p> {
             states,
             begun_by,
         };
-        // A slot of which a filter leaves few rows has no sample.
+        // A slot whose filter keeps fewer rows than a sample has no mode yet.
         let is_grouped = mode.is_none_or(|mode| *mode == Mode::Grouped);
         if plan.may_hand_over() && is_grouped && table.goes_on(new, of_rows) {
             plan.hand_over().leave(slot, table);

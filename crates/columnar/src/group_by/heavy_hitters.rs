@@ -55,8 +55,8 @@ impl Mode {
     }
 }
 
-/// The keys there are if `drawn` of them, evenly, gave `distinct` ones: `distinct = n (1 - e^(-drawn
-/// / n))`.
+/// The number `n` of all keys if a sample of `drawn` rows has `distinct` of them and all are equally
+/// frequent: `distinct = n (1 - e^(-drawn / n))`, solved by bisection.
 fn groups_of(distinct: usize, drawn: usize) -> usize {
     if distinct >= drawn {
         return usize::MAX;

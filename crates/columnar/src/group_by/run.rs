@@ -91,7 +91,7 @@ impl GroupBy {
         &self.hand_over
     }
 
-    /// About the groups there will be, if rows pass through.
+    /// An estimate of the number of groups; `None` unless rows pass through.
     pub(crate) fn expected_groups(&self) -> Option<usize> {
         self.key_sample.groups()
     }

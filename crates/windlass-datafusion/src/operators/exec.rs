@@ -210,13 +210,9 @@ impl Run {
     }
 
     fn work(&self) -> Work {
-        let options = self.context.session_config().options();
-        let options = options.extensions.get::<WindlassOptions>().cloned();
-        let WindlassOptions {
-            class, max_workers, ..
-        } = options.unwrap_or_default();
-        let work = Work::new(self.windlass.pools()).class(class);
-        match max_workers {
+        let options = WindlassOptions::of(self.context.session_config().options());
+        let work = Work::new(self.windlass.pools()).class(options.class);
+        match options.max_workers {
             Some(workers) => work.max_workers(workers),
             None => work,
         }

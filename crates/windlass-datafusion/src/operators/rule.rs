@@ -104,8 +104,7 @@ impl PhysicalOptimizerRule for OperatorsRule {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = config.extensions.get::<WindlassOptions>();
-        if !options.is_some_and(|options| options.operators) {
+        if !WindlassOptions::of(config).operators {
             return Ok(plan);
         }
         let changed = plan.transform_down(|node| {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use columnar::TableSource;
 use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSource as _, ParquetSource};
@@ -14,7 +14,7 @@ use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
 use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_plan::ExecutionPlan as _;
@@ -25,7 +25,7 @@ use crate::windlass::Windlass;
 
 type Filters = Vec<Arc<dyn PhysicalExpr>>;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Source {
     Files {
         name: String,
@@ -47,9 +47,10 @@ impl Source {
             return None;
         }
         let schema = memory.original_schema();
-        let all = || (0..schema.fields().len()).collect();
-        let kept: Vec<usize> = memory.projection().clone().unwrap_or_else(all);
-        let columns = ProjectionExprs::from_indices(&kept, &schema);
+        let columns = match memory.projection() {
+            Some(kept) => ProjectionExprs::from_indices(kept, &schema),
+            None => all_columns(&schema),
+        };
         let columns = columns.iter().cloned().collect();
         let batches = Batches::of(Arc::clone(scan.data_source()))?;
         Some((Self::Memory(Arc::new(batches)), Vec::new(), columns))
@@ -67,22 +68,15 @@ impl Source {
         }
         let table = scan.file_source.table_schema();
         let columns = match scan.file_source.projection() {
-            Some(columns) => columns.iter().cloned().collect(),
-            None => {
-                let schema = table.table_schema();
-                let column = |(index, name): (usize, &String)| {
-                    ProjectionExpr::new(Arc::new(Column::new(name, index)), name.clone())
-                };
-                let names = schema.fields().iter().map(|field| field.name());
-                names.enumerate().map(column).collect()
-            }
+            Some(columns) => columns.clone(),
+            None => all_columns(table.table_schema()),
         };
         let source = Self::Files {
             name: name(scan),
             files: whole_files(scan)?,
             schema: Arc::clone(table.file_schema()),
         };
-        Some((source, own_filters(parquet), columns))
+        Some((source, own_filters(parquet), columns.iter().cloned().collect()))
     }
 
     pub(super) fn schema(&self) -> SchemaRef {
@@ -119,6 +113,11 @@ impl Source {
         let table = opening.await.map_err(|error| error.to_string())?;
         Ok(Arc::new(table.map_err(|error| error.to_string())?))
     }
+}
+
+fn all_columns(schema: &Schema) -> ProjectionExprs {
+    let all: Vec<usize> = (0..schema.fields().len()).collect();
+    ProjectionExprs::from_indices(&all, schema)
 }
 
 /// What the scan does itself; a filter that joins and sorts fill while they run only saves work.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
-use datafusion_common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion_common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion_common::{DataFusionError, Result};
 use pipeline_exec::Class;
 use pools::JobOptions;
@@ -53,6 +53,13 @@ pub struct WindlassOptions {
 }
 
 impl WindlassOptions {
+    /// Returns the settings in a session's configuration, or the defaults.
+    #[must_use]
+    pub fn of(config: &ConfigOptions) -> Self {
+        let options = config.extensions.get::<Self>();
+        options.cloned().unwrap_or_default()
+    }
+
     /// Returns the options of a job with these settings.
     pub fn job(&self, name: String) -> JobOptions {
         let mut job = JobOptions::new().name(name).class(self.class);

@@ -38,9 +38,7 @@ impl Query {
         asked: Arc<TaskContext>,
         measures: Arc<Measures>,
     ) -> Self {
-        let options = asked.session_config().options();
-        let options = options.extensions.get::<WindlassOptions>();
-        let options = options.cloned().unwrap_or_default();
+        let options = WindlassOptions::of(asked.session_config().options());
         let name = match asked.task_id() {
             Some(task) => format!("query {task} of session {}", asked.session_id()),
             None => format!("query of session {}", asked.session_id()),

@@ -129,8 +129,7 @@ async fn plan(session: &SessionContext, sql: &str) -> String {
 }
 
 async fn analyzed(session: &SessionContext, sql: &str) -> String {
-    let rows = Rows::of(session, &format!("explain analyze {sql}"), sql).await;
-    rows.text().join("\n")
+    plan(session, &format!("analyze {sql}")).await
 }
 
 async fn rows(session: &SessionContext, sql: &str) -> Vec<String> {

@@ -57,14 +57,10 @@ impl Span {
     /// NULL for NULL. `None` if the values are of another kind.
     pub(super) fn holds(&self, values: &ArrayRef) -> Option<BooleanArray> {
         let data = values.to_data();
-        let numbers = |width: usize| -> Option<(&Buffer, usize, usize)> {
-            (data.data_type().primitive_width()? == width)
-                .then(|| (&data.buffers()[0], data.offset(), data.len()))
-        };
         macro_rules! within {
             ($signed:ty, $unsigned:ty) => {{
-                let (buffer, offset, rows) = numbers(size_of::<$signed>())?;
-                let values = ScalarBuffer::<$signed>::new(buffer.clone(), offset, rows);
+                let rows = data.len();
+                let values = ScalarBuffer::<$signed>::new(data.buffers()[0].clone(), data.offset(), rows);
                 let (least, most) = (i128::from(<$signed>::MIN), i128::from(<$signed>::MAX));
                 if self.low > self.high || self.high < least || self.low > most {
                     BooleanBuffer::new_unset(rows)

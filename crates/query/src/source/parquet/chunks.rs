@@ -70,16 +70,20 @@ pub(super) fn pages(
     Some(pages.sum())
 }
 
+/// The numbers of pages, and their rows. The last one's have no end.
 fn pages_of_rows<'a>(
     pages: &'a [PageLocation],
     rows: &'a Range<usize>,
-) -> impl Iterator<Item = &'a PageLocation> {
+) -> impl Iterator<Item = (usize, Range<usize>)> {
     let first_row = |page: &PageLocation| usize::try_from(page.first_row_index).unwrap_or(0);
     let ends = pages.iter().skip(1).map(first_row).chain([usize::MAX]);
-    let pages = pages.iter().zip(ends);
+    let of_pages = pages
+        .iter()
+        .zip(ends)
+        .map(move |(page, end)| first_row(page)..end);
     let has_some =
-        move |&(page, end): &(&PageLocation, usize)| first_row(page) < rows.end && rows.start < end;
-    pages.filter(has_some).map(|(page, _)| page)
+        |(_, of_page): &(usize, Range<usize>)| of_page.start < rows.end && rows.start < of_page.end;
+    of_pages.enumerate().filter(has_some)
 }
 
 /// How many pages are before those with some of `rows`, and the rows of these. `None` if the index
@@ -89,17 +93,11 @@ pub(super) fn whole_pages(
     rows: &Range<usize>,
     group_rows: usize,
 ) -> Option<(usize, Range<usize>)> {
-    let first_row = |page: &PageLocation| usize::try_from(page.first_row_index).ok();
-    let before = pages
-        .iter()
-        .take_while(|page| first_row(page).is_some_and(|first| first <= rows.start));
-    let skipped = before.count().checked_sub(1)?;
-    let after = pages
-        .iter()
-        .filter_map(first_row)
-        .find(|first| *first >= rows.end);
-    let covered = first_row(&pages[skipped])?..after.unwrap_or(group_rows);
-    let is_covered = covered.start <= rows.start && rows.end <= covered.end && covered.end <= group_rows;
+    let mut found = pages_of_rows(pages, rows);
+    let (skipped, first) = found.next()?;
+    let end = found.last().map_or(first.end, |(_, last)| last.end);
+    let covered = first.start..end.min(group_rows);
+    let is_covered = covered.start <= rows.start && rows.end <= covered.end;
     is_covered.then_some((skipped, covered))
 }
 
@@ -115,7 +113,8 @@ fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Ve
     if start < first_page {
         ranges.push(start..first_page);
     }
-    ranges.extend(pages_of_rows(pages, rows).map(|page| {
+    ranges.extend(pages_of_rows(pages, rows).map(|(number, _)| {
+        let page = &pages[number];
         let offset = page.offset.cast_unsigned();
         offset..offset.saturating_add(u64::from(page.compressed_page_size.cast_unsigned()))
     }));

@@ -143,7 +143,7 @@ struct CodesBuilder {
 impl CodesBuilder {
     fn new(has_nulls: bool, rows: usize) -> Self {
         Self {
-            // Packed numbers come in groups of eight, the last of which may be cut.
+            // Packed numbers come in groups of eight, and the last group may be cut.
             codes: Vec::with_capacity(rows.next_multiple_of(8)),
             valid: None,
             has_nulls,

@@ -8,8 +8,11 @@ mod decoded;
 mod fetch;
 mod following;
 mod groups;
+mod groups_table;
+mod level;
 mod merging;
 mod morsel;
+mod nested;
 mod ordering;
 mod phase;
 mod rows;
@@ -19,4 +22,5 @@ mod stage;
 mod threshold;
 
 pub use fetch::{FetchFailed, SlotFetch};
+pub use nested::NestedScan;
 pub use stage::{ScanResult, ScanStage};

@@ -17,7 +17,7 @@ mod plan;
 mod prune;
 mod selection;
 
-pub(crate) use estimate::cost as cost_per_row;
+pub(crate) use estimate::{cost as cost_per_row, span};
 pub(crate) use plan::FilterPlan;
 pub(crate) use prune::may_hold;
 pub(crate) use selection::Selection;

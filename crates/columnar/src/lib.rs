@@ -16,7 +16,7 @@ pub mod table;
 
 pub use aggregate::{Aggregate, AggregateFunction};
 pub use error::{ExecError, TypeError};
-pub use exec::{FetchFailed, ScanResult, ScanStage, SlotFetch};
+pub use exec::{FetchFailed, NestedScan, ScanResult, ScanStage, SlotFetch};
 pub use expr::{Arithmetic, Comparison, Expr};
 pub use memory::{MemoryExceeded, MemoryPool, Reservation, SharedMemory};
 pub use plan::{Output, SelectPlan, SortKey};

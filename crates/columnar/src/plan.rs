@@ -1,11 +1,14 @@
 //! A query on one table: filter its rows, then return expressions of them or aggregates of groups.
 
 mod explain;
+mod few_values;
 mod partitioning;
+mod regrouping;
 mod select_plan;
 mod sort_key;
 
 pub(crate) use explain::{rows_of, write_plan};
 pub(crate) use partitioning::Partitioning;
+pub(crate) use regrouping::{Regrouping, share_shard_key};
 pub use select_plan::{Output, SelectPlan};
 pub use sort_key::SortKey;

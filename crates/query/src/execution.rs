@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use columnar::ScanStage;
+use columnar::NestedScan;
 use pipeline_exec::{JobReport, Stage, StepCx, StepError};
 
 use crate::error::QueryError;
@@ -28,7 +28,7 @@ pub(crate) async fn execute(
     run: &Run,
 ) -> Result<JobReport<QueryResult>, QueryError> {
     let stage = query.stage();
-    let _release = GiveUp(Arc::clone(stage));
+    let _release = GiveUp(Arc::clone(query.scan()));
     if !stage.is_stored() {
         return run.job(run.limited(query.whole_job()).build()).await;
     }
@@ -68,7 +68,7 @@ pub(crate) async fn execute(
     Ok(effort.report(last))
 }
 
-struct GiveUp(Arc<ScanStage>);
+struct GiveUp(Arc<NestedScan>);
 
 impl Drop for GiveUp {
     fn drop(&mut self) {

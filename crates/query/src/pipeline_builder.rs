@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use columnar::ScanStage;
+use columnar::{NestedScan, ScanStage};
 use pipeline_exec::{Job, JobBuilder, Stage};
 
 use crate::plan::QueryPlan;
@@ -32,7 +32,7 @@ use crate::statistics::{Metered, WorkerShare};
 #[derive(Debug)]
 pub struct PipelineBuilder {
     table: String,
-    stage: Arc<ScanStage>,
+    scan: Arc<NestedScan>,
     metered: Arc<Metered>,
 }
 
@@ -40,17 +40,11 @@ impl PipelineBuilder {
     /// Prepares a job for `plan`.
     pub fn new(plan: QueryPlan) -> Self {
         let table = plan.table().to_owned();
-        let stage = Arc::new(match plan.any_order {
-            true => ScanStage::in_any_order(plan.scan),
-            false => ScanStage::new(plan.scan),
-        });
-        let rows = Arc::clone(&stage);
-        let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |slot| rows.rows(slot)));
-        Self {
-            table,
-            stage,
-            metered,
-        }
+        let scan = Arc::new(plan.into_scan());
+        let first = Arc::clone(scan.first());
+        let rows = Arc::clone(&first);
+        let metered = Arc::new(Metered::new(first, move |slot| rows.rows(slot)));
+        Self { table, scan, metered }
     }
 
     /// The query as one job.
@@ -63,8 +57,13 @@ impl PipelineBuilder {
         &self.table
     }
 
+    pub(crate) fn scan(&self) -> &Arc<NestedScan> {
+        &self.scan
+    }
+
+    /// The scan of the table.
     pub(crate) fn stage(&self) -> &Arc<ScanStage> {
-        &self.stage
+        self.scan.first()
     }
 
     pub(crate) fn metered_stage(&self) -> Arc<dyn Stage> {
@@ -77,7 +76,7 @@ impl PipelineBuilder {
 
     pub(crate) fn whole_job(&self) -> JobBuilder<QueryResult> {
         let job = Job::builder(self.table.clone()).stage(self.metered_stage());
-        self.output(job.cost(self.stage.cost()))
+        self.output(job.cost(self.stage().cost()))
     }
 
     pub(crate) fn last_job(&self) -> JobBuilder<QueryResult> {
@@ -85,10 +84,10 @@ impl PipelineBuilder {
     }
 
     fn output(&self, mut job: JobBuilder) -> JobBuilder<QueryResult> {
-        for following in self.stage.following() {
+        for following in self.scan.following() {
             job = job.stage(Arc::new(self.metered.beside(following)));
         }
-        let stage = Arc::clone(&self.stage);
-        job.output(move |_cx| stage.merge().map(QueryResult::from))
+        let scan = Arc::clone(&self.scan);
+        job.output(move |_cx| scan.merge().map(QueryResult::from))
     }
 }

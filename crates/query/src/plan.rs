@@ -1,10 +1,10 @@
-//! A query that was checked against its table.
+//! A query that was checked against its table, and the queries in its FROM.
 
 use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use columnar::{Expr, MemoryPool, SelectPlan};
+use columnar::{Expr, MemoryPool, NestedScan, SelectPlan};
 
 use crate::error::QueryError;
 
@@ -28,29 +28,37 @@ use crate::error::QueryError;
 /// ```
 #[derive(Clone, Debug)]
 pub struct QueryPlan {
-    pub(crate) scan: SelectPlan,
-    pub(crate) any_order: bool,
+    /// The first reads a table, each later one the result of the one before.
+    levels: Vec<SelectPlan>,
+    any_order: bool,
 }
 
 impl QueryPlan {
+    pub(crate) fn new(levels: Vec<SelectPlan>) -> Self {
+        Self {
+            levels,
+            any_order: false,
+        }
+    }
+
     /// The name of the table.
     pub fn table(&self) -> &str {
-        self.scan.table.name()
+        self.scan().table.name()
     }
 
-    /// The conjuncts of WHERE, as written.
+    /// The conjuncts of the table's filter: WHERE as written, of a query in FROM as well.
     pub fn filters(&self) -> Vec<Expr> {
-        self.scan.filter.clone().map_or_else(Vec::new, Expr::conjuncts)
+        self.scan().filter.clone().map_or_else(Vec::new, Expr::conjuncts)
     }
 
-    /// The columns that the query reads, ascending.
+    /// The columns of the table that the query reads, ascending.
     pub fn columns(&self) -> Vec<usize> {
-        self.scan.projection()
+        self.scan().projection()
     }
 
     /// The columns of the result.
     pub fn schema(&self) -> SchemaRef {
-        self.scan.schema()
+        self.levels[self.levels.len() - 1].schema()
     }
 
     /// Limits the query's memory: fetched and decoded parts of files, kept and sorted rows, and
@@ -80,7 +88,9 @@ impl QueryPlan {
     /// ```
     #[must_use]
     pub fn with_quota(mut self, quota: Arc<MemoryPool>) -> Self {
-        self.scan.memory_pool = Some(quota);
+        for level in &mut self.levels {
+            level.memory_pool = Some(Arc::clone(&quota));
+        }
         self
     }
 
@@ -111,7 +121,7 @@ impl QueryPlan {
     ///
     /// [`QueryError::UnknownColumn`] when the table has no such column.
     pub fn with_shard_key(mut self, columns: &[&str]) -> Result<Self, QueryError> {
-        let schema = self.scan.table.schema();
+        let schema = self.scan().table.schema();
         let place = |name: &&str| {
             schema.index_of(name).map_err(|_| QueryError::UnknownColumn {
                 name: (*name).to_owned(),
@@ -120,7 +130,7 @@ impl QueryPlan {
             })
         };
         let places: Result<Vec<usize>, QueryError> = columns.iter().map(place).collect();
-        self.scan.shard_key = Some(places?);
+        self.levels[0].shard_key = Some(places?);
         Ok(self)
     }
 
@@ -132,24 +142,28 @@ impl QueryPlan {
         self
     }
 
-    /// The query as a stage runs it.
-    pub fn scan(&self) -> &SelectPlan {
-        &self.scan
+    pub(crate) fn memory_pool(&self) -> Option<&Arc<MemoryPool>> {
+        self.scan().memory_pool.as_ref()
+    }
+
+    pub(crate) fn into_scan(self) -> NestedScan {
+        NestedScan::new(self.levels, self.any_order)
+    }
+
+    fn scan(&self) -> &SelectPlan {
+        &self.levels[0]
     }
 }
 
 /// A query that the caller has built, on a table that no catalog needs to have.
 impl From<SelectPlan> for QueryPlan {
     fn from(scan: SelectPlan) -> Self {
-        Self {
-            scan,
-            any_order: false,
-        }
+        Self::new(vec![scan])
     }
 }
 
 impl fmt::Display for QueryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.scan.fmt(f)
+        f.write_str(&NestedScan::explain_plans(&self.levels))
     }
 }

@@ -1,4 +1,4 @@
-//! Plans SQL as a [`QueryPlan`]: one SELECT over one table.
+//! Plans SQL as a [`QueryPlan`]: SELECT over one table, or over another SELECT.
 //!
 //! ```text
 //!   select a, sum(b * 2) from t where c > 1 group by a order by 2
@@ -12,6 +12,7 @@
 mod clause;
 mod columns;
 mod expression;
+mod from;
 mod group;
 mod literal;
 mod name;
@@ -20,8 +21,8 @@ mod refusal;
 
 use std::sync::Arc;
 
-use columnar::{Expr, Output, SelectPlan, SortKey, TableSource};
-use sqlparser::ast::{self, GroupByExpr, SelectItem, SetExpr, Spanned, Statement, TableFactor};
+use columnar::{Expr, Output, SelectPlan, SortKey};
+use sqlparser::ast::{self, GroupByExpr, SelectItem, SetExpr, Statement};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
@@ -31,8 +32,9 @@ use crate::plan::QueryPlan;
 
 use columns::Columns;
 use expression::{Leaf, plan_expression};
+use from::{From, Scope, plan_from};
 use group::GroupColumns;
-use position::{Places, parse_error, place};
+use position::{Places, parse_error};
 
 /// Longer queries would overflow the stack below.
 const OPERATORS: usize = 10_000;
@@ -91,12 +93,30 @@ impl QueryPlanner {
                 position,
             });
         };
-        plan_query(&query, tables, places)
+        plan_query(&query, &Scope::new(tables), places).map(QueryPlan::new)
     }
 }
 
-fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<QueryPlan, QueryError> {
+/// The first plan reads a table, each later one the result of the one before.
+fn plan_query(query: &ast::Query, scope: &Scope<'_>, places: &Places) -> Result<Vec<SelectPlan>, QueryError> {
     clause::refuse_of_query(query, places)?;
+    plan_with(query, clause::names_of(query), scope, places)
+}
+
+/// The scope of the query gets one more name with each of `ctes`.
+fn plan_with(
+    query: &ast::Query,
+    ctes: &[ast::Cte],
+    scope: &Scope<'_>,
+    places: &Places,
+) -> Result<Vec<SelectPlan>, QueryError> {
+    match ctes {
+        [cte, later @ ..] => plan_with(query, later, &scope.with(cte), places),
+        [] => plan_body(query, scope, places),
+    }
+}
+
+fn plan_body(query: &ast::Query, scope: &Scope<'_>, places: &Places) -> Result<Vec<SelectPlan>, QueryError> {
     let select = match query.body.as_ref() {
         SetExpr::Select(select) => select,
         SetExpr::SetOperation { op, .. } => return Err(places.unsupported(&op.to_string())),
@@ -108,12 +128,20 @@ fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<Q
         }
     };
     clause::refuse_of_select(select, places)?;
-    let columns = from(select, tables, places)?;
+    let From {
+        columns,
+        filter,
+        mut below,
+    } = plan_from(select, scope, places)?;
     let table = Arc::clone(columns.table());
 
     let filter = match &select.selection {
-        Some(condition) => Some(plan_condition(condition, &mut columns.rows("WHERE"))?),
-        None => None,
+        Some(condition) => {
+            let own = plan_condition(condition, &mut columns.rows("WHERE"))?;
+            let both = Expr::all(filter.into_iter().chain([own]).collect());
+            Some(both.map_err(|error| refusal::type_mismatch(error, condition))?)
+        }
+        None => filter,
     };
     let items = output_items(select, &columns, places)?;
     let order = clause::order_items(query, places)?;
@@ -158,61 +186,14 @@ fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<Q
             order,
         )
     };
-    Ok(QueryPlan::from(SelectPlan {
+    below.push(SelectPlan {
         filter,
         order,
         offset,
         limit,
         ..SelectPlan::new(table, output)
-    }))
-}
-
-fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Columns, QueryError> {
-    let source = match select.from.as_slice() {
-        [] => return Err(places.unsupported_as("SELECT without FROM", "SELECT")),
-        [source] => source,
-        [_, second, ..] => {
-            let position = place(second.relation.span());
-            return Err(QueryError::Unsupported {
-                construct: "more than one table in FROM".to_owned(),
-                position,
-            });
-        }
-    };
-    if let Some(join) = source.joins.first() {
-        let position = places.of_word("JOIN").or_else(|| place(join.relation.span()));
-        return Err(QueryError::Unsupported {
-            construct: "JOIN".to_owned(),
-            position,
-        });
-    }
-    let TableFactor::Table { name, alias, .. } = &source.relation else {
-        let construct = match &source.relation {
-            TableFactor::Derived { .. } => "a sub-query in FROM",
-            TableFactor::NestedJoin { .. } => "a join in brackets",
-            _ => "a table function",
-        };
-        let position = place(source.relation.span()).or_else(|| places.after_word("FROM"));
-        return Err(QueryError::Unsupported {
-            construct: construct.to_owned(),
-            position,
-        });
-    };
-    clause::refuse_of_table(&source.relation, places)?;
-    let position = place(name.span());
-    let [ast::ObjectNamePart::Identifier(ident)] = name.0.as_slice() else {
-        return Err(QueryError::Unsupported {
-            construct: format!("the qualified table name {name}"),
-            position,
-        });
-    };
-    let table: &Arc<dyn TableSource> = tables.get(&ident.value).ok_or_else(|| QueryError::UnknownTable {
-        name: ident.value.clone(),
-        candidates: tables.names().map(str::to_owned).collect(),
-        position,
-    })?;
-    let called = alias.as_ref().map_or(ident, |alias| &alias.name);
-    Ok(Columns::new(Arc::clone(table), called.value.clone()))
+    });
+    Ok(below)
 }
 
 struct OutputItem<'a> {
@@ -226,7 +207,7 @@ impl OutputItem<'_> {
     fn plan(&self, columns: &Columns, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
         match self.ast {
             Some(ast) => plan_expression(ast, leaf),
-            None => leaf.column(columns.field_expr(self.column), None),
+            None => leaf.column(columns.value(self.column), None),
         }
     }
 }
@@ -236,7 +217,6 @@ fn output_items<'a>(
     columns: &Columns,
     places: &Places,
 ) -> Result<Vec<OutputItem<'a>>, QueryError> {
-    let schema = columns.table().schema();
     let mut items = Vec::new();
     for item in &select.projection {
         match item {
@@ -266,9 +246,8 @@ fn output_items<'a>(
                 clause::refuse_of_wildcard(options, places)?;
             }
         }
-        let star = schema.fields().iter().enumerate();
-        items.extend(star.map(|(column, field)| OutputItem {
-            name: field.name().clone(),
+        items.extend(columns.names().enumerate().map(|(column, name)| OutputItem {
+            name: name.to_owned(),
             ast: None,
             column,
         }));

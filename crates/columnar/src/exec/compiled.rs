@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::collected::Collected;
-use super::groups::GroupPlan;
+use super::groups::{GroupPlan, Input};
 use super::morsel::Chunk;
 use super::rows::RowPlan;
 use super::slots::{self, SlotRange};
@@ -40,11 +40,11 @@ impl OutputPlan {
 
 impl CompiledScan {
     /// Groups of a scan without an order may come in `any_order`.
-    pub(super) fn new(scan: SelectPlan, any_order: bool) -> Self {
+    pub(super) fn new(scan: SelectPlan, any_order: bool, input: Input) -> Self {
         let filter = FilterPlan::new(scan.filter.as_ref(), scan.table.as_ref());
         let output = match &scan.output {
             Output::Rows { .. } => OutputPlan::Rows(Box::new(RowPlan::new(&scan))),
-            Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan, any_order))),
+            Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan, any_order, input))),
         };
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();
@@ -84,6 +84,11 @@ impl CompiledScan {
             OutputPlan::Groups(plan) => plan,
             OutputPlan::Rows(_) => unreachable!("only an output of groups is merged and ordered"),
         }
+    }
+
+    /// The slots that the first rows of its groups name.
+    pub(super) fn slots_of_firsts(&self) -> usize {
+        self.groups().slots_of_firsts(self.slots.len())
     }
 
     pub(super) fn cost(&self) -> u64 {

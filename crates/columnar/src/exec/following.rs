@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pipeline_exec::{Stage, StepCx, StepError};
 
 use super::compiled::OutputPlan;
+use super::level::Level;
 use super::stage::ScanStage;
 use crate::error::ExecError;
 
@@ -39,16 +40,21 @@ impl ScanStage {
     pub fn following(self: &Arc<Self>) -> Vec<Arc<dyn Stage>> {
         match &self.plan.output {
             OutputPlan::Rows(_) => Vec::new(),
-            OutputPlan::Groups(_) => vec![
-                Arc::new(PartitionTables(Arc::clone(self))),
-                Arc::new(MergeGroups(Arc::clone(self))),
-                Arc::new(OrderGroups(Arc::clone(self))),
-            ],
+            OutputPlan::Groups(_) => stages_of_groups(&Level::made(Arc::clone(self))).to_vec(),
         }
     }
 }
 
-struct PartitionTables(Arc<ScanStage>);
+/// For a scan of groups, which may be made as late as when its slots have run.
+pub(super) fn stages_of_groups(level: &Arc<Level>) -> [Arc<dyn Stage>; 3] {
+    [
+        Arc::new(PartitionTables(Arc::clone(level))),
+        Arc::new(MergeGroups(Arc::clone(level))),
+        Arc::new(OrderGroups(Arc::clone(level))),
+    ]
+}
+
+struct PartitionTables(Arc<Level>);
 
 impl Stage for PartitionTables {
     fn name(&self) -> &str {
@@ -56,11 +62,12 @@ impl Stage for PartitionTables {
     }
 
     fn slots(&self) -> usize {
-        self.0.plan.groups().group_by().hand_over().waiting()
+        let waiting = |scan: &ScanStage| scan.plan.groups().group_by().hand_over().waiting();
+        self.0.scan().map_or(0, |scan| waiting(scan))
     }
 
     fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        let hand_over = self.0.plan.groups().group_by().hand_over();
+        let hand_over = self.0.scan()?.plan.groups().group_by().hand_over();
         match hand_over.partition_one().map_err(ExecError::from)? {
             true => Ok(()),
             false => Err("a table was laid out twice".into()),
@@ -68,7 +75,7 @@ impl Stage for PartitionTables {
     }
 }
 
-struct MergeGroups(Arc<ScanStage>);
+struct MergeGroups(Arc<Level>);
 
 impl Stage for MergeGroups {
     fn name(&self) -> &str {
@@ -77,17 +84,18 @@ impl Stage for MergeGroups {
 
     /// The output repeats and reports an error.
     fn slots(&self) -> usize {
-        self.0.merging().map_or(0, |merging| merging.ranges())
+        let merging = self.0.scan().and_then(|scan| scan.merging());
+        merging.map_or(0, |merging| merging.parts())
     }
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
-        self.0
-            .merging()?
-            .run(self.0.plan.groups(), slot, &|| cx.is_cancelled())
+        let scan = self.0.scan()?;
+        scan.merging()?
+            .run(scan.plan.groups(), slot, &|| cx.is_cancelled())
     }
 }
 
-struct OrderGroups(Arc<ScanStage>);
+struct OrderGroups(Arc<Level>);
 
 impl Stage for OrderGroups {
     fn name(&self) -> &str {
@@ -96,14 +104,16 @@ impl Stage for OrderGroups {
 
     /// The output makes a single batch too.
     fn slots(&self) -> usize {
-        match self.0.ordering().map_or(0, |ordering| ordering.batches()) {
+        let ordering = self.0.scan().and_then(|scan| scan.ordering());
+        match ordering.map_or(0, |ordering| ordering.batches()) {
             1 => 0,
             batches => batches,
         }
     }
 
     fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        let plan = &self.0.plan;
-        Ok(self.0.ordering()?.run(&plan.scan, plan.groups(), slot)?)
+        let scan = self.0.scan()?;
+        let plan = &scan.plan;
+        Ok(scan.ordering()?.run(&plan.scan, plan.groups(), slot)?)
     }
 }

@@ -33,7 +33,24 @@ pub(super) struct GroupPlan {
     having: Option<Expr>,
     output: RowPlan,
     any_order: bool,
+    input: Input,
     pool: Option<Arc<MemoryPool>>,
+}
+
+/// The rows that are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// A table's.
+    Rows,
+    /// The groups of a scan below, a shard in each morsel.
+    Groups {
+        /// The column of their first rows.
+        firsts: usize,
+        /// The slots of these first rows.
+        slots: usize,
+        /// Whether no group has rows of two shards.
+        are_apart: bool,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -46,22 +63,42 @@ pub(super) struct Shard {
 }
 
 impl GroupPlan {
-    pub(super) fn new(scan: &SelectPlan, any_order: bool) -> Self {
+    pub(super) fn new(scan: &SelectPlan, any_order: bool, input: Input) -> Self {
         let having = match &scan.output {
             Output::Groups { having, .. } => having.clone(),
             Output::Rows { .. } => None,
         };
         Self {
-            group_by: GroupBy::new(scan),
+            group_by: GroupBy::new(
+                scan,
+                match input {
+                    Input::Rows => None,
+                    Input::Groups { firsts, .. } => Some(firsts),
+                },
+            ),
             having,
             output: RowPlan::new(scan),
             any_order: any_order && scan.order.is_empty(),
+            input,
             pool: scan.memory_pool.clone(),
         }
     }
 
     pub(super) fn group_by(&self) -> &GroupBy {
         &self.group_by
+    }
+
+    /// Whether each slot has all rows of its groups.
+    pub(super) fn are_apart(&self) -> bool {
+        matches!(self.input, Input::Groups { are_apart: true, .. })
+    }
+
+    /// The slots that the groups' first rows name, of `slots` that were run.
+    pub(super) fn slots_of_firsts(&self, slots: usize) -> usize {
+        match self.input {
+            Input::Rows => slots,
+            Input::Groups { slots, .. } => slots,
+        }
     }
 
     pub(super) fn collect<'m, 't: 'm>(
@@ -274,7 +311,7 @@ mod tests {
         at_once: usize,
     ) -> RecordBatch {
         let scan = query(text_keys);
-        let plan = GroupPlan::new(&scan, false);
+        let plan = GroupPlan::new(&scan, false, Input::Rows);
         let mut cells: Vec<Option<SlotGroups>> = slots.iter().map(|_| None).collect();
         let run = |number: usize, mut grouping: Grouping<'_>| {
             for (at, rows) in slots[number].iter().enumerate() {

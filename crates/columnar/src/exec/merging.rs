@@ -1,6 +1,7 @@
 //! Merging the groups of all slots by ranges of partitions.
 //!
-//! Only the number of groups and pass-through rows decides the ranges.
+//! Only the number of groups and pass-through rows decides the ranges. Slots that share no group
+//! are not merged: each becomes a shard.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -17,9 +18,16 @@ use crate::partition::PARTITIONS;
 pub(super) struct Merging {
     /// `None` once all are merged.
     slots: Mutex<Option<Arc<[SlotGroups]>>>,
-    ranges: Vec<Range<usize>>,
+    parts: Vec<Part>,
     shards: Mutex<Vec<Option<Arc<Shard>>>>,
     cut: Cut,
+}
+
+/// What is merged to a shard.
+#[derive(Clone, Debug)]
+struct Part {
+    slots: Range<usize>,
+    partitions: Range<usize>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,9 +36,29 @@ struct Cut {
     entries: usize,
     largest: usize,
     passing: usize,
+    /// What a part is, for people.
+    unit: &'static str,
 }
 
 impl Merging {
+    /// Each slot has all rows of its groups.
+    pub(super) fn of_slots(slots: Vec<SlotGroups>) -> Self {
+        let all = 0..PARTITIONS;
+        let entries = |slot: &SlotGroups| slot.entries(&all);
+        let cut = Cut {
+            entries: slots.iter().map(entries).sum(),
+            largest: slots.iter().map(entries).max().unwrap_or(0),
+            passing: 0,
+            unit: "shards that share no group",
+        };
+        let part = |slot| Part {
+            slots: slot..slot + 1,
+            partitions: 0..PARTITIONS,
+        };
+        let parts = (0..slots.len()).map(part).collect();
+        Self::of_parts(slots, parts, cut)
+    }
+
     pub(super) fn new(slots: Vec<SlotGroups>, expected_groups: Option<usize>) -> Self {
         let entries: Vec<usize> = match slots.first() {
             Some(slot) if slot.keys.is_some() => (0..PARTITIONS)
@@ -42,39 +70,54 @@ impl Merging {
         let ranges = cut(&entries, pieces, expected_groups);
         let of_range = |range: &Range<usize>| entries.get(range.clone()).map_or(1, |all| all.iter().sum());
         let passing = slots.iter().flat_map(|slot| &slot.passing);
+        let cut = Cut {
+            entries: entries.iter().sum(),
+            largest: ranges.iter().map(of_range).max().unwrap_or(0),
+            passing: passing.map(|rows| rows.rows.len()).sum(),
+            unit: "ranges of partitions",
+        };
+        let part = |partitions| Part {
+            slots: 0..slots.len(),
+            partitions,
+        };
+        let parts = ranges.into_iter().map(part).collect();
+        Self::of_parts(slots, parts, cut)
+    }
+
+    fn of_parts(slots: Vec<SlotGroups>, parts: Vec<Part>, cut: Cut) -> Self {
         Self {
-            cut: Cut {
-                entries: entries.iter().sum(),
-                largest: ranges.iter().map(of_range).max().unwrap_or(0),
-                passing: passing.map(|rows| rows.rows.len()).sum(),
-            },
             slots: Mutex::new(Some(slots.into())),
-            shards: Mutex::new(ranges.iter().map(|_| None).collect()),
-            ranges,
+            shards: Mutex::new(parts.iter().map(|_| None).collect()),
+            parts,
+            cut,
         }
     }
 
-    pub(super) fn ranges(&self) -> usize {
-        self.ranges.len()
+    pub(super) fn parts(&self) -> usize {
+        self.parts.len()
     }
 
     /// A call that leaves off makes no shard.
     pub(super) fn run(
         &self,
         plan: &GroupPlan,
-        range: usize,
+        part: usize,
         leave_off: &dyn Fn() -> bool,
     ) -> Result<(), StepError> {
-        if lock(&self.shards)[range].is_some() {
+        if lock(&self.shards)[part].is_some() {
             return Ok(());
         }
         let slots = lock(&self.slots)
             .clone()
             .ok_or("the groups were given out before")?;
-        if let Some(shard) = plan.merge(&slots, &self.ranges[range], leave_off)? {
-            let before = lock(&self.shards)[range].replace(Arc::new(shard));
+        let Part {
+            slots: own,
+            partitions,
+        } = self.parts[part].clone();
+        if let Some(shard) = plan.merge(&slots[own], &partitions, leave_off)? {
+            let before = lock(&self.shards)[part].replace(Arc::new(shard));
             if before.is_some() {
-                return Err("a range of partitions was merged twice".into());
+                return Err("a shard was merged twice".into());
             }
         }
         Ok(())
@@ -91,14 +134,15 @@ impl Merging {
     }
 
     pub(super) fn ordering(&self, plan: &CompiledScan) -> Result<Ordering, StepError> {
-        let shards = self.shards().ok_or("a range of partitions was not merged")?;
-        Ok(Ordering::new(plan.groups(), shards, plan.slots.len()))
+        let shards = self.shards().ok_or("a shard was not merged")?;
+        let slots = plan.slots_of_firsts();
+        Ok(Ordering::new(plan.groups(), shards, slots))
     }
 
     pub(super) fn free(&self) {
         let slots = lock(&self.slots).take();
         drop(slots);
-        let shards = mem::replace(&mut *lock(&self.shards), vec![None; self.ranges.len()]);
+        let shards = mem::replace(&mut *lock(&self.shards), vec![None; self.parts.len()]);
         drop(shards);
     }
 }
@@ -109,12 +153,13 @@ impl fmt::Display for Merging {
             entries,
             largest,
             passing,
+            unit,
         } = self.cut;
         let share = largest as f64 * 100.0 / entries.max(1) as f64;
         write!(
             f,
-            "merge {entries} groups and rows of slots ({passing} rows were not grouped before) in {} ranges of partitions, the largest with {share:.1} %",
-            self.ranges.len()
+            "merge {entries} groups and rows of slots ({passing} rows were not grouped before) in {} {unit}, the largest with {share:.1} %",
+            self.parts.len()
         )
     }
 }

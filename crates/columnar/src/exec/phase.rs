@@ -183,7 +183,10 @@ impl Scanning {
         // Shared tables come last: their sums need no order.
         let group_by = plan.groups().group_by();
         slots.extend(group_by.hand_over().take_all());
-        Ok(Merging::new(slots, group_by.expected_groups()))
+        Ok(match plan.groups().are_apart() {
+            true => Merging::of_slots(slots),
+            false => Merging::new(slots, group_by.expected_groups()),
+        })
     }
 
     fn clear(&self) {

@@ -12,6 +12,7 @@ use pipeline_exec::{Stage, StepCx, StepError, lock};
 use super::collected::Collected;
 use super::compiled::{CompiledScan, OutputPlan};
 use super::decoded::Decoded;
+use super::groups::{Input, Shard};
 use super::merging::Merging;
 use super::morsel::Morsel;
 use super::ordering::Ordering as GroupOrdering;
@@ -73,16 +74,16 @@ struct Measured {
 impl ScanStage {
     /// Prepares `scan` to run.
     pub fn new(scan: SelectPlan) -> Self {
-        Self::of(CompiledScan::new(scan, false))
+        Self::of(CompiledScan::new(scan, false, Input::Rows))
     }
 
     /// As [`new`](Self::new); groups of a scan without an order may come in any order, another one in
     /// each run. Nothing is sorted then.
     pub fn in_any_order(scan: SelectPlan) -> Self {
-        Self::of(CompiledScan::new(scan, true))
+        Self::of(CompiledScan::new(scan, true, Input::Rows))
     }
 
-    fn of(plan: CompiledScan) -> Self {
+    pub(super) fn of(plan: CompiledScan) -> Self {
         Self {
             phase: Mutex::new(Phase::new(&plan)),
             next: Mutex::default(),
@@ -120,6 +121,15 @@ impl ScanStage {
         })
     }
 
+    /// All groups, merged but in no order, for a scan above this one. The first call ends this one.
+    pub(super) fn take_shards(&self) -> Result<Vec<Arc<Shard>>, StepError> {
+        let merging = self.merging()?;
+        let shards = merging.shards().ok_or("a shard was not merged")?;
+        let phase = lock(&self.phase).take()?;
+        phase.free(&self.plan);
+        Ok(shards)
+    }
+
     fn batches(&self, phase: &Phase) -> Result<Vec<RecordBatch>, StepError> {
         let scan = &self.plan.scan;
         let plan = match &self.plan.output {
@@ -138,7 +148,7 @@ impl ScanStage {
             Phase::Ended(end) => return Err(end.error()),
         };
         self.note_merging(&merging);
-        (0..merging.ranges()).try_for_each(|range| merging.run(plan, range, &|| false))?;
+        (0..merging.parts()).try_for_each(|part| merging.run(plan, part, &|| false))?;
         Ok(match phase {
             Phase::Ordering(_, ordering) => ordering.finish(scan, plan)?,
             _ => merging.ordering(&self.plan)?.finish(scan, plan)?,

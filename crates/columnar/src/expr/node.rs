@@ -197,6 +197,17 @@ impl Expr {
         self.node.for_each_child(|child| child.collect_columns(columns));
     }
 
+    /// Whether the expression has no more than `parts` columns, constants, operators and functions.
+    pub fn has_at_most(&self, parts: usize) -> bool {
+        fn rest(expr: &Expr, parts: usize) -> Option<usize> {
+            let mut left = parts.checked_sub(1);
+            expr.node
+                .for_each_child(|child| left = left.and_then(|left| rest(child, left)));
+            left
+        }
+        rest(self, parts).is_some()
+    }
+
     /// Splits the top conjunction into its parts, in order.
     pub fn conjuncts(self) -> Vec<Expr> {
         let mut parts = Vec::new();

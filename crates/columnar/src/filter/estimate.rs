@@ -89,16 +89,20 @@ fn comparison(op: Comparison, value: &Expr, bound: &ArrayRef, table: &dyn TableS
     }
 }
 
-/// `None` unless every morsel knows its span.
-fn part_below(column: usize, bound: &ArrayRef, table: &dyn TableSource) -> Option<f64> {
-    let bound = number(bound)?;
+/// The least and the greatest number of `column`. `None` unless every morsel knows its own.
+pub(crate) fn span(column: usize, table: &dyn TableSource) -> Option<(f64, f64)> {
     let mut span: Option<(f64, f64)> = None;
     for morsel in 0..table.morsels() {
         let statistics = table.statistics(morsel, column);
         let (min, max) = (number(statistics.min()?)?, number(statistics.max()?)?);
         span = Some(span.map_or((min, max), |(low, high)| (low.min(min), high.max(max))));
     }
-    let (low, high) = span?;
+    span
+}
+
+fn part_below(column: usize, bound: &ArrayRef, table: &dyn TableSource) -> Option<f64> {
+    let bound = number(bound)?;
+    let (low, high) = span(column, table)?;
     Some(if high > low {
         ((bound - low) / (high - low)).clamp(0.0, 1.0)
     } else {

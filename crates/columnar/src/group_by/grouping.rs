@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt32Array};
 use arrow::compute::{take, take_arrays};
-use arrow::datatypes::UInt32Type;
+use arrow::datatypes::{UInt32Type, UInt64Type};
 
 use super::hand_over::OpenTable;
 use super::heavy_hitters::Mode;
@@ -127,8 +127,13 @@ impl<'p> Grouping<'p> {
             return Ok(());
         };
         let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
+        let places = match self.plan.places() {
+            Some(column) => Some(rows.column(column)?),
+            None => None,
+        };
+        let places = places.as_ref().map(|places| places.as_primitive::<UInt64Type>());
         let base = self.position_of(self.rows as u32);
-        let position = |row: usize| base + row as u64;
+        let position = |row: usize| places.map_or_else(|| base + row as u64, |places| places.value(row));
         if !passes_through && self.groups().assign_numbers(&columns, position)? {
             self.update(&arguments)?;
             self.note(count);

@@ -3,16 +3,26 @@
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, SortField};
+use arrow::row::{RowConverter, Rows, SortField};
 
 use super::fixed_width::FixedWidthLayout;
-use crate::partition::hash_fixed_key;
+use crate::partition::{hash_bytes, hash_fixed_key};
 
 #[derive(Debug)]
 pub(crate) struct KeyEncoding {
     pub(crate) converter: RowConverter,
     pub(crate) layout: Option<FixedWidthLayout>,
-    partition_mask: u128,
+    /// `None` if all columns decide the partition.
+    shard_key: Option<ShardColumns>,
+}
+
+/// The columns that decide a key's partition, whether or not the whole key has a fixed width.
+#[derive(Debug)]
+pub(crate) struct ShardColumns {
+    places: Vec<usize>,
+    converter: RowConverter,
+    /// Of a fixed-width key.
+    mask: u128,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -26,25 +36,61 @@ pub(crate) struct RowKeys {
 impl KeyEncoding {
     /// Fails if values of a type cannot be told apart.
     pub(crate) fn new(types: &[DataType]) -> Result<Self, ArrowError> {
-        let fields = types.iter().cloned().map(SortField::new).collect();
-        let converter = RowConverter::new(fields)?;
         Ok(Self {
-            converter,
+            converter: converter(types.iter())?,
             layout: FixedWidthLayout::new(types),
-            partition_mask: u128::MAX,
+            shard_key: None,
         })
     }
 
-    /// Keys without fixed width use all columns.
-    pub(crate) fn with_partitions_by(mut self, places: &[usize]) -> Self {
-        if let Some(layout) = &self.layout {
-            self.partition_mask = layout.mask(places);
-        }
-        self
+    /// `types` are those of all columns.
+    pub(crate) fn with_partitions_by(
+        mut self,
+        places: &[usize],
+        types: &[DataType],
+    ) -> Result<Self, ArrowError> {
+        let mask = self
+            .layout
+            .as_ref()
+            .map_or(u128::MAX, |layout| layout.mask(places));
+        self.shard_key = Some(ShardColumns {
+            places: places.to_vec(),
+            converter: converter(places.iter().map(|&place| &types[place]))?,
+            mask,
+        });
+        Ok(self)
     }
 
     pub(crate) fn partition_hash(&self, fixed_key: u128) -> u64 {
-        hash_fixed_key(fixed_key & self.partition_mask)
+        let mask = self.shard_key.as_ref().map_or(u128::MAX, |columns| columns.mask);
+        hash_fixed_key(fixed_key & mask)
+    }
+
+    pub(crate) fn shard_key(&self) -> Option<&ShardColumns> {
+        self.shard_key.as_ref()
+    }
+
+    /// Of keys without a fixed width.
+    pub(crate) fn partition_hashes(&self, shard_key: &ShardColumns, keys: &Rows) -> Vec<u64> {
+        let ShardColumns {
+            places, converter, ..
+        } = shard_key;
+        let columns = self.converter.convert_rows(keys);
+        let columns = columns.expect("this converter made the keys");
+        let shard_columns: Vec<ArrayRef> = places.iter().map(|&place| columns[place].clone()).collect();
+        let encoded = converter.convert_columns(&shard_columns);
+        let encoded = encoded.expect("values of the types that it was made for");
+        let mut hashes: Vec<u64> = encoded.iter().map(|row| hash_bytes(row.data())).collect();
+        // A value that fits its field is that of fixed-width keys too.
+        if let Some(layout) = &self.layout {
+            let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
+            layout.pack(&columns, hashes.len(), &mut fixed_keys, &mut long);
+            let is_long = layout.are_long(places, &columns, hashes.len());
+            for (row, hash) in hashes.iter_mut().enumerate().filter(|(row, _)| !is_long[*row]) {
+                *hash = self.partition_hash(fixed_keys[row]);
+            }
+        }
+        hashes
     }
 
     pub(crate) fn has_fixed_keys(&self) -> bool {
@@ -59,6 +105,78 @@ impl KeyEncoding {
                 keys.fixed_keys.clear();
                 keys.long.clear();
                 keys.long.extend(0..rows as u32);
+            }
+        }
+    }
+}
+
+fn converter<'t>(types: impl Iterator<Item = &'t DataType>) -> Result<RowConverter, ArrowError> {
+    RowConverter::new(types.cloned().map(SortField::new).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    use arrow::array::{Int64Array, StringArray};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::group_by::table::GroupTable;
+    use crate::partition::PARTITIONS;
+
+    fn text() -> impl Strategy<Value = Option<String>> {
+        proptest::option::weighted(
+            0.9,
+            prop_oneof!["[ab]{0,2}", "a name too long for a word [ab]{1,2}"],
+        )
+    }
+
+    fn number() -> impl Strategy<Value = Option<i64>> {
+        proptest::option::weighted(0.9, prop_oneof![0i64..3, Just(i64::MIN), Just(i64::MAX)])
+    }
+
+    proptest! {
+        /// Three wide numbers and a text have no room in a word, but most of their values have.
+        #[test]
+        fn keys_that_agree_in_the_shard_key_share_a_partition_in_whatever_form(
+            rows in proptest::collection::vec((text(), number(), number(), text()), 1..60),
+            wide in any::<bool>(),
+            shard_key in proptest::sample::subsequence(vec![0usize, 1, 2], 1..3),
+        ) {
+            let texts = |of: fn(&(Option<String>, Option<i64>, Option<i64>, Option<String>)) -> &Option<String>| -> ArrayRef {
+                Arc::new(StringArray::from_iter(rows.iter().map(of)))
+            };
+            let mut columns: Vec<ArrayRef> = vec![
+                texts(|row| &row.0),
+                Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.1))),
+                Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.2))),
+            ];
+            if wide {
+                columns.push(texts(|row| &row.3));
+            }
+            let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+            let encoding = KeyEncoding::new(&types).unwrap().with_partitions_by(&shard_key, &types);
+            let encoding = Arc::new(encoding.unwrap());
+            let mut keys = RowKeys::default();
+            encoding.read(&columns, rows.len(), &mut keys);
+            let mut table = GroupTable::new(encoding, None);
+            table.assign(&columns, &keys, |row| row as u64).unwrap();
+            let (keys, _order) = table.into_partitions().unwrap();
+            let mut partition_of: HashMap<String, usize> = HashMap::new();
+            for partition in 0..PARTITIONS {
+                for place in keys.places(&(partition..partition + 1)) {
+                    let row = keys.firsts[place] as usize;
+                    let value = |&place: &usize| match place {
+                        0 => format!("{:?}", rows[row].0),
+                        1 => format!("{:?}", rows[row].1),
+                        _ => format!("{:?}", rows[row].2),
+                    };
+                    let values: Vec<String> = shard_key.iter().map(value).collect();
+                    let known = *partition_of.entry(values.join(" ")).or_insert(partition);
+                    prop_assert_eq!(known, partition, "{:?}", rows[row]);
+                }
             }
         }
     }

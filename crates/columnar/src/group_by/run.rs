@@ -20,6 +20,7 @@ pub(crate) struct GroupBy {
     /// Absent without keys.
     encoding: Option<Arc<KeyEncoding>>,
     aggregates: AggregatePlan,
+    places: Option<usize>,
     may_pass_through: bool,
     key_sample: KeySample,
     may_hand_over: bool,
@@ -28,7 +29,9 @@ pub(crate) struct GroupBy {
 }
 
 impl GroupBy {
-    pub(crate) fn new(scan: &SelectPlan) -> Self {
+    /// `places` is the column of each row's place in the order of the rows. Without one, a row's
+    /// place is its slot and its number there.
+    pub(crate) fn new(scan: &SelectPlan, places: Option<usize>) -> Self {
         let Output::Groups { keys, aggregates, .. } = &scan.output else {
             unreachable!("a plan of groups is made for an output of groups")
         };
@@ -38,25 +41,26 @@ impl GroupBy {
         let encoding = (!keys.is_empty()).then(|| {
             let types: Vec<DataType> = keys.iter().map(|key| key.data_type().clone()).collect();
             // `SelectPlan::group_fields` rejected keys without an encoding.
-            let encoding = KeyEncoding::new(&types).expect("keys of comparable types");
-            Arc::new(match &partitioning {
-                Partitioning::ShardKey { keys, .. } => encoding.with_partitions_by(keys),
-                Partitioning::Pinned | Partitioning::Keys => encoding,
-            })
+            let encoding = KeyEncoding::new(&types).and_then(|encoding| match &partitioning {
+                Partitioning::ShardKey { keys, .. } => encoding.with_partitions_by(keys, &types),
+                Partitioning::Pinned | Partitioning::Keys => Ok(encoding),
+            });
+            Arc::new(encoding.expect("keys of comparable types"))
         });
         let aggregates = AggregatePlan::new(aggregates.clone());
-        let is_exact = aggregates.is_exact();
+        let may_come_in_any_order = aggregates.is_exact() && places.is_none();
         Self {
             may_pass_through: encoding
                 .as_ref()
                 .is_some_and(|encoding| encoding.has_fixed_keys())
-                && is_exact
+                && may_come_in_any_order
                 && partitioning != Partitioning::Pinned,
-            may_hand_over: is_exact && encoding.is_some(),
+            may_hand_over: may_come_in_any_order && encoding.is_some(),
             hand_over: HandOver::default(),
             keys,
             encoding,
             aggregates,
+            places,
             key_sample: KeySample::default(),
             pool: scan.memory_pool.clone(),
         }
@@ -73,6 +77,10 @@ impl GroupBy {
 
     pub(crate) fn encoding(&self) -> Option<&KeyEncoding> {
         self.encoding.as_deref()
+    }
+
+    pub(super) fn places(&self) -> Option<usize> {
+        self.places
     }
 
     pub(crate) fn aggregates(&self) -> &AggregatePlan {

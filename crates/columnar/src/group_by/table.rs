@@ -8,7 +8,6 @@
 //! Hash seeds are fixed, so a key has one partition in all slots: [`crate::partition`].
 
 use std::fmt;
-use std::hash::Hasher;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ use crate::aggregate::{GroupIds, count_all};
 use crate::memory::{
     MemoryExceeded, MemoryPool, Reservation, ReservedRows, ReservedTable, ReservedVec, encoded_bytes,
 };
-use crate::partition::{StableHasher, hash_fixed_key, inner, partition_rows};
+use crate::partition::{hash_bytes, hash_fixed_key, inner, partition_rows};
 
 pub(crate) struct GroupTable {
     encoding: Arc<KeyEncoding>,
@@ -333,10 +332,21 @@ impl GroupTable {
         if !encoded.groups.is_empty() {
             encoded_at.resize(len, u32::MAX)?;
         }
+        let mut decoding = Reservation::of(pool.cloned());
+        let by_shard_key = match encoding.shard_key() {
+            Some(shard_key) if !encoded.groups.is_empty() => {
+                // The columns, and the encoding and hashes of some.
+                decoding.grow(3 * encoded.rows.size())?;
+                Some(encoding.partition_hashes(shard_key, &encoded.rows))
+            }
+            _ => None,
+        };
+        let encoded_hashes = by_shard_key.as_deref().unwrap_or(&encoded.hashes);
         for (at, &group) in encoded.groups.iter().enumerate() {
-            hashes[group as usize] = encoded.hashes[at];
+            hashes[group as usize] = encoded_hashes[at];
             encoded_at[group as usize] = at as u32;
         }
+        drop((by_shard_key, decoding));
         let (order, starts) = partition_rows(&hashes, pool)?;
         drop(hashes);
         let mut keys = PartitionedKeys {
@@ -422,12 +432,6 @@ fn come_in_runs(fixed_keys: &[u128]) -> bool {
 
 fn next_group(firsts: &[u64]) -> u32 {
     u32::try_from(firsts.len()).expect("fewer than 2^32 groups")
-}
-
-fn hash_bytes(bytes: &[u8]) -> u64 {
-    let mut hasher = StableHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
 }
 
 impl fmt::Debug for GroupTable {

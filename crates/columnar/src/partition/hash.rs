@@ -148,6 +148,12 @@ pub(crate) fn hash_fixed_key(word: u128) -> u64 {
     fold(low ^ (word >> 64) as u64, FACTOR_2)
 }
 
+pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
+    let mut hasher = StableHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
 #[inline]
 pub(crate) fn bits_of(hash: u64, bits: u32) -> usize {
     (hash >> (u64::BITS - bits)) as usize

@@ -21,8 +21,10 @@ pub(super) fn refuse_of_query(query: &ast::Query, places: &Places) -> Result<(),
         format_clause,
         pipe_operators,
     } = query;
+    if let Some(with) = with {
+        refuse_of_with(with, places)?;
+    }
     let refused = [
-        (with.is_some(), "WITH"),
         (fetch.is_some(), "FETCH"),
         (!locks.is_empty() || for_clause.is_some(), "FOR"),
         (settings.is_some(), "SETTINGS"),
@@ -30,6 +32,33 @@ pub(super) fn refuse_of_query(query: &ast::Query, places: &Places) -> Result<(),
         (!pipe_operators.is_empty(), "|>"),
     ];
     refuse_first(&refused, places)
+}
+
+/// The queries that WITH names.
+pub(super) fn names_of(query: &ast::Query) -> &[ast::Cte] {
+    query.with.as_ref().map_or(&[], |with| &with.cte_tables)
+}
+
+fn refuse_of_with(with: &ast::With, places: &Places) -> Result<(), QueryError> {
+    let ast::With {
+        with_token: _,
+        recursive,
+        cte_tables,
+    } = with;
+    refuse_first(&[(*recursive, "RECURSIVE")], places)?;
+    for cte in cte_tables {
+        let ast::Cte {
+            alias,
+            query: _,
+            from,
+            materialized,
+            closing_paren_token: _,
+        } = cte;
+        refuse_names_for_columns(Some(alias))?;
+        let refused = [(from.is_some(), "FROM"), (materialized.is_some(), "MATERIALIZED")];
+        refuse_first(&refused, places)?;
+    }
+    Ok(())
 }
 
 pub(super) fn refuse_of_select(select: &ast::Select, places: &Places) -> Result<(), QueryError> {
@@ -86,7 +115,18 @@ pub(super) fn refuse_of_select(select: &ast::Select, places: &Places) -> Result<
     Ok(())
 }
 
-pub(super) fn refuse_of_table(table: &TableFactor, places: &Places) -> Result<(), QueryError> {
+pub(super) fn refuse_of_source(source: &TableFactor, places: &Places) -> Result<(), QueryError> {
+    if let TableFactor::Derived {
+        lateral,
+        subquery: _,
+        alias,
+        sample,
+    } = source
+    {
+        refuse_names_for_columns(alias.as_ref())?;
+        let refused = [(*lateral, "LATERAL"), (sample.is_some(), "TABLESAMPLE")];
+        return refuse_first(&refused, places);
+    }
     let TableFactor::Table {
         name,
         alias,
@@ -98,7 +138,7 @@ pub(super) fn refuse_of_table(table: &TableFactor, places: &Places) -> Result<()
         json_path,
         sample,
         index_hints,
-    } = table
+    } = source
     else {
         return Ok(());
     };
@@ -108,11 +148,8 @@ pub(super) fn refuse_of_table(table: &TableFactor, places: &Places) -> Result<()
             position: place(name.span()),
         });
     }
-    let renamed = alias
-        .as_ref()
-        .is_some_and(|alias| !alias.columns.is_empty() || alias.at.is_some());
+    refuse_names_for_columns(alias.as_ref())?;
     let refused = [
-        (renamed, "names for a table's columns"),
         (!with_hints.is_empty(), "WITH"),
         (version.is_some(), "FOR"),
         (*with_ordinality, "WITH"),
@@ -221,6 +258,16 @@ fn count(expr: &Sql, clause: &str) -> Result<usize, QueryError> {
         message: format!("{clause} takes a whole number, not {expr}"),
         position: start(expr),
     })
+}
+
+fn refuse_names_for_columns(alias: Option<&ast::TableAlias>) -> Result<(), QueryError> {
+    match alias {
+        Some(alias) if !alias.columns.is_empty() || alias.at.is_some() => Err(QueryError::Unsupported {
+            construct: "names for a table's columns".to_owned(),
+            position: place(alias.name.span),
+        }),
+        _ => Ok(()),
+    }
 }
 
 fn refuse_first(refused: &[(bool, &str)], places: &Places) -> Result<(), QueryError> {

@@ -1,8 +1,7 @@
-//! The columns of the query's table, by their names in SQL.
+//! The columns that a query reads, by their names in SQL.
 
 use std::sync::Arc;
 
-use arrow::datatypes::Field;
 use columnar::{AggregateFunction, Expr, TableSource};
 use sqlparser::ast::{self, Expr as Sql, Ident, SelectItemQualifiedWildcardKind, Spanned};
 
@@ -11,15 +10,27 @@ use super::name::names_match;
 use super::position::{place, start};
 use crate::error::QueryError;
 
-/// The table, and the name that the query gives it.
+/// The name that the query gives to what it reads, and the columns as values over a table.
 pub(super) struct Columns {
     table: Arc<dyn TableSource>,
     called: String,
+    columns: Vec<(String, Expr)>,
 }
 
 impl Columns {
-    pub(super) fn new(table: Arc<dyn TableSource>, called: String) -> Self {
-        Self { table, called }
+    pub(super) fn new(table: Arc<dyn TableSource>, called: &str, columns: Vec<(String, Expr)>) -> Self {
+        Self {
+            table,
+            called: called.to_owned(),
+            columns,
+        }
+    }
+
+    pub(super) fn of_table(table: Arc<dyn TableSource>, called: &str) -> Self {
+        let schema = table.schema();
+        let fields = schema.fields().iter().enumerate();
+        let columns = fields.map(|(at, field)| (field.name().clone(), Expr::column(at, field)));
+        Self::new(table, called, columns.collect())
     }
 
     pub(super) fn table(&self) -> &Arc<dyn TableSource> {
@@ -34,22 +45,17 @@ impl Columns {
         }
     }
 
-    pub(super) fn field_expr(&self, column: usize) -> Expr {
-        Expr::column(column, self.table.schema().field(column))
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(name, _)| name.as_str())
+    }
+
+    pub(super) fn value(&self, column: usize) -> Expr {
+        self.columns[column].1.clone()
     }
 
     pub(super) fn find(&self, name: &Ident) -> Option<usize> {
-        let schema = self.table.schema();
-        let exact = schema
-            .fields()
-            .iter()
-            .position(|field| *field.name() == name.value);
-        exact.or_else(|| {
-            schema
-                .fields()
-                .iter()
-                .position(|field| names_match(name, field.name()))
-        })
+        let exact = self.names().position(|column| column == name.value);
+        exact.or_else(|| self.names().position(|column| names_match(name, column)))
     }
 
     /// `None` if the expression is no column.
@@ -59,8 +65,7 @@ impl Columns {
             Sql::CompoundIdentifier(names) => names.last()?,
             _ => return None,
         };
-        self.find(name)
-            .map(|column| self.table.schema().field(column).name().clone())
+        self.find(name).map(|column| self.columns[column].0.clone())
     }
 
     pub(super) fn check_qualifier(
@@ -99,10 +104,8 @@ impl Columns {
         if let Some(qualifier) = qualifier {
             self.check_called(qualifier)?;
         }
-        let schema = self.table.schema();
         let Some(column) = self.find(name) else {
-            let mut candidates: Vec<String> =
-                schema.fields().iter().map(|field| field.name().clone()).collect();
+            let mut candidates: Vec<String> = self.names().map(str::to_owned).collect();
             let written = name.value.to_lowercase();
             candidates.sort_by_cached_key(|candidate| {
                 strsim::damerau_levenshtein(&written, &candidate.to_lowercase())
@@ -113,13 +116,10 @@ impl Columns {
                 position: place(name.span),
             });
         };
-        let same = |field: &&Arc<Field>| *field.name() == name.value;
-        let alike = |field: &&Arc<Field>| names_match(name, field.name());
-        let is_exact = schema.fields().iter().any(|field| *field.name() == name.value);
-        let meant = if is_exact {
-            schema.fields().iter().filter(same).count()
-        } else {
-            schema.fields().iter().filter(alike).count()
+        let exact = self.names().filter(|column| *column == name.value).count();
+        let meant = match exact {
+            0 => self.names().filter(|column| names_match(name, column)).count(),
+            _ => exact,
         };
         if meant > 1 {
             return Err(QueryError::Invalid {
@@ -127,7 +127,7 @@ impl Columns {
                 position: place(name.span),
             });
         }
-        Ok(self.field_expr(column))
+        Ok(self.value(column))
     }
 }
 

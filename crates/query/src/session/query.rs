@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use columnar::{MemoryPool, ScanStage};
+use columnar::{MemoryPool, NestedScan};
 use tokio_util::sync::CancellationToken;
 
 use super::report::QueryReport;
@@ -63,7 +63,7 @@ pub struct Query {
     on_close: OnClose,
 }
 
-type Measured = Arc<OnceLock<Arc<ScanStage>>>;
+type Measured = Arc<OnceLock<Arc<NestedScan>>>;
 
 impl Query {
     pub(super) fn new(work: Work, plan: QueryPlan, generated: Option<Arc<TpchTable>>) -> Self {
@@ -174,7 +174,7 @@ impl Query {
             Some(table) => table.load_async(&self.plan.columns(), &work).await?,
             None => None,
         };
-        let memory = self.plan.scan.memory_pool.clone();
+        let memory = self.plan.memory_pool().cloned();
         let ahead = memory.as_ref().map_or(READ_AHEAD_BYTES, |quota| {
             READ_AHEAD_BYTES.min(quota.limit() / LIMIT_PARTS)
         });
@@ -185,7 +185,7 @@ impl Query {
         };
         let run = work.begin(format!("querying {}", self.plan.table()))?;
         let query = PipelineBuilder::new(self.plan);
-        self.measured.get_or_init(|| Arc::clone(query.stage()));
+        self.measured.get_or_init(|| Arc::clone(query.scan()));
         let report = execute(&query, reads, &run).await?;
         let statistics = JobStatistics::new(format!("query {}", query.table()), &report, query.workers());
         Ok(QueryReport {
@@ -207,7 +207,7 @@ pub struct Explain {
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.measured.get() {
-            Some(stage) => f.write_str(&stage.explain()),
+            Some(scan) => f.write_str(&scan.explain()),
             None => self.plan.fmt(f),
         }
     }

@@ -6,6 +6,7 @@ mod differential;
 mod folder;
 mod gated_table;
 mod inputs;
+mod nested;
 #[cfg(feature = "object-store")]
 mod objects;
 mod planner;

@@ -327,9 +327,14 @@ fn what_is_outside_the_subset_is_refused_by_name_and_place() {
             at(1, 23),
         ),
         (
-            "select id from (select id from items) as b",
-            "a sub-query in FROM",
+            "select id from (select id from items) as b (a)",
+            "names for a table's columns",
             None,
+        ),
+        (
+            "select id from lateral (select id from items) as b",
+            "LATERAL",
+            at(1, 16),
         ),
         (
             "select id from items where id in (select 1 from items)",
@@ -346,7 +351,16 @@ fn what_is_outside_the_subset_is_refused_by_name_and_place() {
             "UNION",
             at(1, 22),
         ),
-        ("with b as (select 1) select id from items", "WITH", at(1, 1)),
+        (
+            "with recursive b as (select id from items) select id from b",
+            "RECURSIVE",
+            at(1, 6),
+        ),
+        (
+            "with b (a) as (select id from items) select a from b",
+            "names for a table's columns",
+            None,
+        ),
         (
             "select sum(id) over (partition by small) from items",
             "the window function sum",

@@ -40,18 +40,22 @@ impl ScanStage {
     pub fn following(self: &Arc<Self>) -> Vec<Arc<dyn Stage>> {
         match &self.plan.output {
             OutputPlan::Rows(_) => Vec::new(),
-            OutputPlan::Groups(_) => stages_of_groups(&Level::made(Arc::clone(self))).to_vec(),
+            OutputPlan::Groups(_) => stages_of_groups(&Level::made(Arc::clone(self)), true),
         }
     }
 }
 
-/// For a scan of groups, which may be made as late as when its slots have run.
-pub(super) fn stages_of_groups(level: &Arc<Level>) -> [Arc<dyn Stage>; 3] {
-    [
+/// For a scan of groups, which may be made as late as when its slots have run. Its groups are put in
+/// order if they `are_ordered`.
+pub(super) fn stages_of_groups(level: &Arc<Level>, are_ordered: bool) -> Vec<Arc<dyn Stage>> {
+    let mut stages: Vec<Arc<dyn Stage>> = vec![
         Arc::new(PartitionTables(Arc::clone(level))),
         Arc::new(MergeGroups(Arc::clone(level))),
-        Arc::new(OrderGroups(Arc::clone(level))),
-    ]
+    ];
+    if are_ordered {
+        stages.push(Arc::new(OrderGroups(Arc::clone(level))));
+    }
+    stages
 }
 
 struct PartitionTables(Arc<Level>);

@@ -58,17 +58,20 @@ impl Level {
         scan.ok_or_else(|| "the scan below has not ended".into())
     }
 
-    /// The stages that make and run the scan.
-    pub(super) fn stages(self: &Arc<Self>) -> Vec<Arc<dyn Stage>> {
-        let Some(below) = &self.below else {
-            return Vec::new();
+    /// The stages that make the scan, run it, and end it.
+    pub(super) fn stages(self: &Arc<Self>, next: Option<&Regrouping>) -> Vec<Arc<dyn Stage>> {
+        let mut stages: Vec<Arc<dyn Stage>> = Vec::new();
+        let has_groups = match &self.below {
+            Some(below) => {
+                stages.push(Arc::new(MakeScan(Arc::clone(self))));
+                stages.push(Arc::new(LateScan(Arc::clone(self))));
+                matches!(below.plan.output, Output::Groups { .. })
+            }
+            None => self.scan().is_ok_and(|scan| scan.has_groups()),
         };
-        let mut stages: Vec<Arc<dyn Stage>> = vec![
-            Arc::new(MakeScan(Arc::clone(self))),
-            Arc::new(LateScan(Arc::clone(self))),
-        ];
-        if let Output::Groups { .. } = below.plan.output {
-            stages.extend(stages_of_groups(self));
+        if has_groups {
+            let are_ordered = next.is_none_or(|way| *way == Regrouping::OfRows);
+            stages.extend(stages_of_groups(self, are_ordered));
         }
         stages
     }

@@ -98,8 +98,9 @@ impl NestedScan {
 
     /// The stages that follow [`first`](Self::first), in order.
     pub fn following(&self) -> Vec<Arc<dyn Stage>> {
-        let of_levels = self.levels.iter().flat_map(Level::stages);
-        self.first.following().into_iter().chain(of_levels).collect()
+        let ways = Regrouping::of(&self.plans);
+        let levels = self.levels.iter().enumerate();
+        levels.flat_map(|(at, level)| level.stages(ways.get(at))).collect()
     }
 
     /// The columns of the result.

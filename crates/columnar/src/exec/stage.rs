@@ -229,6 +229,10 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
+    pub(super) fn has_groups(&self) -> bool {
+        matches!(self.plan.output, OutputPlan::Groups(_))
+    }
+
     /// Whether slots may have bytes to [fetch](Self::begin_fetch).
     pub fn is_stored(&self) -> bool {
         self.plan.stored().is_some()

@@ -9,6 +9,7 @@ mod fetch;
 mod following;
 mod groups;
 mod groups_table;
+mod kept_groups;
 mod level;
 mod merging;
 mod morsel;

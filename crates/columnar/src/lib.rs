@@ -19,7 +19,7 @@ pub use error::{ExecError, TypeError};
 pub use exec::{FetchFailed, NestedScan, ScanResult, ScanStage, SlotFetch};
 pub use expr::{Arithmetic, Comparison, Expr};
 pub use memory::{MemoryExceeded, MemoryPool, Reservation, SharedMemory};
-pub use plan::{Output, SelectPlan, SortKey};
+pub use plan::{GroupingSet, LevelPlan, Output, SelectPlan, SortKey};
 pub use table::{
     Codes, ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MemoryTable, MorselReader, ReadError,
     StoredTable, TableSource,

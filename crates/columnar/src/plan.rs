@@ -2,12 +2,14 @@
 
 mod explain;
 mod few_values;
+mod level_plan;
 mod partitioning;
 mod regrouping;
 mod select_plan;
 mod sort_key;
 
 pub(crate) use explain::{rows_of, write_plan};
+pub use level_plan::{GroupingSet, LevelPlan};
 pub(crate) use partitioning::Partitioning;
 pub(crate) use regrouping::{Regrouping, share_shard_key};
 pub use select_plan::{Output, SelectPlan};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use columnar::{Expr, MemoryPool, NestedScan, SelectPlan};
+use columnar::{Expr, LevelPlan, MemoryPool, NestedScan, SelectPlan};
 
 use crate::error::QueryError;
 
@@ -29,12 +29,12 @@ use crate::error::QueryError;
 #[derive(Clone, Debug)]
 pub struct QueryPlan {
     /// The first reads a table, each later one the result of the one before.
-    levels: Vec<SelectPlan>,
+    levels: Vec<LevelPlan>,
     any_order: bool,
 }
 
 impl QueryPlan {
-    pub(crate) fn new(levels: Vec<SelectPlan>) -> Self {
+    pub(crate) fn new(levels: Vec<LevelPlan>) -> Self {
         Self {
             levels,
             any_order: false,
@@ -89,7 +89,7 @@ impl QueryPlan {
     #[must_use]
     pub fn with_quota(mut self, quota: Arc<MemoryPool>) -> Self {
         for level in &mut self.levels {
-            level.memory_pool = Some(Arc::clone(&quota));
+            level.select.memory_pool = Some(Arc::clone(&quota));
         }
         self
     }
@@ -130,7 +130,7 @@ impl QueryPlan {
             })
         };
         let places: Result<Vec<usize>, QueryError> = columns.iter().map(place).collect();
-        self.levels[0].shard_key = Some(places?);
+        self.levels[0].select.shard_key = Some(places?);
         Ok(self)
     }
 
@@ -151,14 +151,14 @@ impl QueryPlan {
     }
 
     fn scan(&self) -> &SelectPlan {
-        &self.levels[0]
+        &self.levels[0].select
     }
 }
 
 /// A query that the caller has built, on a table that no catalog needs to have.
 impl From<SelectPlan> for QueryPlan {
     fn from(scan: SelectPlan) -> Self {
-        Self::new(vec![scan])
+        Self::new(vec![scan.into()])
     }
 }
 

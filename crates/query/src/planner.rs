@@ -14,6 +14,8 @@ mod columns;
 mod expression;
 mod from;
 mod group;
+mod grouping;
+mod grouping_sets;
 mod literal;
 mod name;
 mod position;
@@ -21,7 +23,7 @@ mod refusal;
 
 use std::sync::Arc;
 
-use columnar::{Expr, Output, SelectPlan, SortKey};
+use columnar::{Expr, LevelPlan, Output, SelectPlan, SortKey};
 use sqlparser::ast::{self, GroupByExpr, SelectItem, SetExpr, Statement};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
@@ -33,7 +35,7 @@ use crate::plan::QueryPlan;
 use columns::Columns;
 use expression::{Leaf, plan_expression};
 use from::{From, Scope, plan_from};
-use group::GroupColumns;
+use grouping::plan_groups;
 use position::{Places, parse_error};
 
 /// Longer queries would overflow the stack below.
@@ -98,7 +100,7 @@ impl QueryPlanner {
 }
 
 /// The first plan reads a table, each later one the result of the one before.
-fn plan_query(query: &ast::Query, scope: &Scope<'_>, places: &Places) -> Result<Vec<SelectPlan>, QueryError> {
+fn plan_query(query: &ast::Query, scope: &Scope<'_>, places: &Places) -> Result<Vec<LevelPlan>, QueryError> {
     clause::refuse_of_query(query, places)?;
     plan_with(query, clause::names_of(query), scope, places)
 }
@@ -109,14 +111,14 @@ fn plan_with(
     ctes: &[ast::Cte],
     scope: &Scope<'_>,
     places: &Places,
-) -> Result<Vec<SelectPlan>, QueryError> {
+) -> Result<Vec<LevelPlan>, QueryError> {
     match ctes {
         [cte, later @ ..] => plan_with(query, later, &scope.with(cte), places),
         [] => plan_body(query, scope, places),
     }
 }
 
-fn plan_body(query: &ast::Query, scope: &Scope<'_>, places: &Places) -> Result<Vec<SelectPlan>, QueryError> {
+fn plan_body(query: &ast::Query, scope: &Scope<'_>, places: &Places) -> Result<Vec<LevelPlan>, QueryError> {
     let select = match query.body.as_ref() {
         SetExpr::Select(select) => select,
         SetExpr::SetOperation { op, .. } => return Err(places.unsupported(&op.to_string())),
@@ -156,44 +158,38 @@ fn plan_body(query: &ast::Query, scope: &Scope<'_>, places: &Places) -> Result<V
         || order.iter().any(|item| expression::has_aggregate(&item.expr));
     let (limit, offset) = clause::limit(query, places)?;
 
-    let (output, order) = if group_by.is_empty() && !aggregates && select.having.is_none() {
-        let mut leaf = columns.rows("SELECT");
-        let mut outputs = Vec::with_capacity(items.len());
-        for item in &items {
-            outputs.push((item.name.clone(), item.plan(&columns, &mut leaf)?));
-        }
-        let order = plan_order(&order, &outputs, &mut columns.rows("ORDER BY"))?;
-        (Output::Rows { columns: outputs }, order)
-    } else {
-        let mut groups = GroupColumns::new(&columns, plan_keys(group_by, &items, &columns)?)?;
-        let mut outputs = Vec::with_capacity(items.len());
-        for item in &items {
-            outputs.push((item.name.clone(), item.plan(&columns, &mut groups)?));
-        }
-        let having = match &select.having {
-            Some(condition) => Some(plan_condition(condition, &mut groups)?),
-            None => None,
-        };
-        let order = plan_order(&order, &outputs, &mut groups)?;
-        let (keys, aggregates) = groups.into_parts();
-        (
-            Output::Groups {
-                keys,
-                aggregates,
-                having,
-                columns: outputs,
-            },
-            order,
-        )
-    };
-    below.push(SelectPlan {
+    let read = SelectPlan {
         filter,
-        order,
         offset,
         limit,
-        ..SelectPlan::new(table, output)
-    });
+        ..SelectPlan::new(table, Output::Rows { columns: Vec::new() })
+    };
+    if group_by.is_empty() && !aggregates && select.having.is_none() {
+        below.push(plan_rows(read, &items, &order, &columns)?.into());
+    } else {
+        below.extend(plan_groups(read, select, group_by, &items, &order, &columns)?);
+    }
     Ok(below)
+}
+
+/// `read` has the table, filter, offset and limit.
+fn plan_rows(
+    read: SelectPlan,
+    items: &[OutputItem<'_>],
+    order: &[&ast::OrderByExpr],
+    columns: &Columns,
+) -> Result<SelectPlan, QueryError> {
+    let mut leaf = columns.rows("SELECT");
+    let mut outputs = Vec::with_capacity(items.len());
+    for item in items {
+        outputs.push((item.name.clone(), item.plan(columns, &mut leaf)?));
+    }
+    let order = plan_order(order, &outputs, &mut columns.rows("ORDER BY"))?;
+    Ok(SelectPlan {
+        order,
+        output: Output::Rows { columns: outputs },
+        ..read
+    })
 }
 
 struct OutputItem<'a> {
@@ -261,12 +257,12 @@ fn plan_condition(condition: &ast::Expr, leaf: &mut dyn Leaf) -> Result<Expr, Qu
 }
 
 fn plan_keys(
-    group_by: &[ast::Expr],
+    group_by: &[&ast::Expr],
     items: &[OutputItem<'_>],
     columns: &Columns,
 ) -> Result<Vec<Expr>, QueryError> {
     let mut keys = Vec::with_capacity(group_by.len());
-    for key in group_by {
+    for &key in group_by {
         let mut leaf = columns.rows("GROUP BY");
         let item = match clause::position_in_result(key, items.len(), "GROUP BY")? {
             Some(at) => Some(&items[at]),

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::collected::Collected;
-use super::groups::{GroupPlan, Input};
+use super::groups::{GroupPlan, Role};
 use super::morsel::Chunk;
 use super::rows::RowPlan;
 use super::slots::{self, SlotRange};
@@ -39,12 +39,25 @@ impl OutputPlan {
 }
 
 impl CompiledScan {
-    /// Groups of a scan without an order may come in `any_order`.
-    pub(super) fn new(scan: SelectPlan, any_order: bool, input: Input) -> Self {
+    /// A scan whose slots are those of a scan below: [`ScanStage::leave`](super::stage::ScanStage::leave)
+    /// gets what is made of each.
+    pub(super) fn of_slots(scan: SelectPlan, slots: usize, role: Role) -> Self {
+        let slot = |morsel| SlotRange {
+            morsel,
+            more: 0,
+            rows: 0..0,
+        };
+        Self {
+            slots: (0..slots).map(slot).collect(),
+            ..Self::new(scan, role)
+        }
+    }
+
+    pub(super) fn new(scan: SelectPlan, role: Role) -> Self {
         let filter = FilterPlan::new(scan.filter.as_ref(), scan.table.as_ref());
         let output = match &scan.output {
             Output::Rows { .. } => OutputPlan::Rows(Box::new(RowPlan::new(&scan))),
-            Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan, any_order, input))),
+            Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan, role))),
         };
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();

@@ -40,7 +40,7 @@ impl ScanStage {
     pub fn following(self: &Arc<Self>) -> Vec<Arc<dyn Stage>> {
         match &self.plan.output {
             OutputPlan::Rows(_) => Vec::new(),
-            OutputPlan::Groups(_) => stages_of_groups(&Level::made(Arc::clone(self)), true),
+            OutputPlan::Groups(_) => stages_of_groups(&Level::of_scan(self), true),
         }
     }
 }

@@ -17,6 +17,7 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt32Array, UInt64Array}
 use arrow::compute::{filter, take, take_arrays};
 use arrow::datatypes::UInt64Type;
 
+use super::kept_groups::KeptGroups;
 use super::morsel::{Chunk, Columns};
 use super::rows::RowPlan;
 use super::sort::sorted_rows;
@@ -32,20 +33,29 @@ pub(super) struct GroupPlan {
     group_by: GroupBy,
     having: Option<Expr>,
     output: RowPlan,
-    any_order: bool,
-    input: Input,
+    role: Role,
     pool: Option<Arc<MemoryPool>>,
 }
 
-/// The rows that are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a scan's groups are made of, and what for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Role {
+    pub(super) input: Input,
+    /// Groups without an order may come in any.
+    pub(super) any_order: bool,
+    /// Whether shards keep their groups' states, for coarser groups.
+    pub(super) keeps_groups: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Input {
-    /// A table's.
+    /// A table's rows.
+    #[default]
     Rows,
-    /// The groups of a scan below, a shard in each morsel.
+    /// The groups of a scan below, a shard in each slot.
     Groups {
-        /// The column of their first rows.
-        firsts: usize,
+        /// The column of their first rows, if they are read as rows.
+        firsts: Option<usize>,
         /// The slots of these first rows.
         slots: usize,
         /// Whether no group has rows of two shards.
@@ -59,11 +69,13 @@ pub(super) struct Shard {
     pub(super) columns: Vec<ArrayRef>,
     /// The first row of each group: slot in the upper half, row in the lower.
     pub(super) firsts: Vec<u64>,
+    /// All its groups, also those that HAVING drops.
+    pub(super) groups: Option<Arc<KeptGroups>>,
     pub(super) reservation: Reservation,
 }
 
 impl GroupPlan {
-    pub(super) fn new(scan: &SelectPlan, any_order: bool, input: Input) -> Self {
+    pub(super) fn new(scan: &SelectPlan, role: Role) -> Self {
         let having = match &scan.output {
             Output::Groups { having, .. } => having.clone(),
             Output::Rows { .. } => None,
@@ -71,15 +83,17 @@ impl GroupPlan {
         Self {
             group_by: GroupBy::new(
                 scan,
-                match input {
+                match role.input {
                     Input::Rows => None,
-                    Input::Groups { firsts, .. } => Some(firsts),
+                    Input::Groups { firsts, .. } => firsts,
                 },
             ),
             having,
             output: RowPlan::new(scan),
-            any_order: any_order && scan.order.is_empty(),
-            input,
+            role: Role {
+                any_order: role.any_order && scan.order.is_empty(),
+                ..role
+            },
             pool: scan.memory_pool.clone(),
         }
     }
@@ -90,12 +104,12 @@ impl GroupPlan {
 
     /// Whether each slot has all rows of its groups.
     pub(super) fn are_apart(&self) -> bool {
-        matches!(self.input, Input::Groups { are_apart: true, .. })
+        matches!(self.role.input, Input::Groups { are_apart: true, .. })
     }
 
     /// The slots that the groups' first rows name, of `slots` that were run.
     pub(super) fn slots_of_firsts(&self, slots: usize) -> usize {
-        match self.input {
+        match self.role.input {
             Input::Rows => slots,
             Input::Groups { slots, .. } => slots,
         }
@@ -139,18 +153,30 @@ impl GroupPlan {
             Some(keys) => keys.columns().map_err(|error| ExecError::of("group by", error))?,
             None => Vec::new(),
         };
+        let key_columns = columns.clone();
         columns.extend(self.group_by.aggregates().finish(&states)?);
-        drop(states);
         let (firsts, _firsts) = keys.map_or_else(
             || (vec![0], Reservation::none()),
             |keys| keys.into_firsts().into_parts(),
         );
+        let groups = match self.role.keeps_groups {
+            true => {
+                let reservation = Reservation::of(self.pool.clone());
+                let kept = KeptGroups::new(key_columns, firsts.clone(), states, reservation)?;
+                Some(Arc::new(kept))
+            }
+            false => {
+                drop((key_columns, states));
+                None
+            }
+        };
         let (columns, firsts) = self.shard(columns, firsts)?;
         let columns_bytes: usize = columns.iter().map(|column| column.get_buffer_memory_size()).sum();
         reservation.resize(columns_bytes + firsts.capacity() * size_of::<u64>())?;
         Ok(Some(Shard {
             columns,
             firsts,
+            groups,
             reservation,
         }))
     }
@@ -203,7 +229,7 @@ impl GroupPlan {
         firsts: Vec<u64>,
     ) -> Result<(Vec<ArrayRef>, Vec<u64>), ExecError> {
         let keys = self.output.order();
-        if self.any_order || keys.is_empty() && firsts.is_sorted() {
+        if self.role.any_order || keys.is_empty() && firsts.is_sorted() {
             return Ok((columns, firsts));
         }
         let fail = |error| ExecError::of("order by", error);
@@ -221,7 +247,7 @@ impl GroupPlan {
     }
 
     pub(super) fn any_order(&self) -> bool {
-        self.any_order
+        self.role.any_order
     }
 
     pub(super) fn output(&self) -> &RowPlan {
@@ -311,7 +337,7 @@ mod tests {
         at_once: usize,
     ) -> RecordBatch {
         let scan = query(text_keys);
-        let plan = GroupPlan::new(&scan, false, Input::Rows);
+        let plan = GroupPlan::new(&scan, Role::default());
         let mut cells: Vec<Option<SlotGroups>> = slots.iter().map(|_| None).collect();
         let run = |number: usize, mut grouping: Grouping<'_>| {
             for (at, rows) in slots[number].iter().enumerate() {

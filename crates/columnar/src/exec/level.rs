@@ -1,111 +1,213 @@
-//! A scan among others, each of the result below. It is made when the one below has ended.
+//! A scan among others, each of what another one has ended with. It is made at that end.
 
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use pipeline_exec::{Stage, StepCx, StepError};
 
+use super::collected::Collected;
 use super::compiled::CompiledScan;
 use super::following::stages_of_groups;
-use super::groups::Input;
+use super::groups::{Input, Role, Shard};
 use super::groups_table::GroupsTable;
+use super::kept_groups::KeptGroups;
 use super::stage::ScanStage;
 use crate::error::ExecError;
 use crate::memory::{Reservation, copies_bytes};
-use crate::plan::{Output, Regrouping, SelectPlan};
+use crate::plan::{Output, SelectPlan};
 use crate::table::MemoryTable;
 
 pub(super) struct Level {
-    /// `None` for the scan of a table.
-    below: Option<Below>,
-    scan: OnceLock<Arc<ScanStage>>,
-    /// For rows of the result below.
-    rows: OnceLock<Reservation>,
+    plan: SelectPlan,
+    role: Role,
+    source: Source,
+    made: OnceLock<Made>,
 }
 
-struct Below {
-    level: Arc<Level>,
-    /// Its table has the columns of the result below, but no rows.
-    plan: SelectPlan,
-    any_order: bool,
-    way: Regrouping,
+/// What the scan reads.
+pub(super) enum Source {
+    Table,
+    /// The results of these levels, one after another.
+    Results(Vec<Arc<Level>>),
+    /// A level's groups as rows.
+    Groups {
+        of: Arc<Level>,
+        are_apart: bool,
+    },
+    /// A level's groups with their states, grouped by some of their keys.
+    States {
+        of: Arc<Level>,
+        keys: Vec<usize>,
+        are_apart: bool,
+    },
+}
+
+struct Made {
+    scan: Arc<ScanStage>,
+    /// The states of each slot.
+    groups: Vec<Arc<KeptGroups>>,
+    /// For rows of results.
+    _rows: Reservation,
 }
 
 impl Level {
-    pub(super) fn made(scan: Arc<ScanStage>) -> Arc<Self> {
+    /// The table of `plan` has the columns of what `source` gives, but no rows.
+    pub(super) fn new(plan: SelectPlan, role: Role, source: Source) -> Arc<Self> {
+        let level = Self {
+            plan,
+            role,
+            source,
+            made: OnceLock::new(),
+        };
+        if let Source::Table = level.source {
+            let compiled = CompiledScan::new(level.plan.clone(), level.role);
+            level.keep(Made::of(compiled));
+        }
+        Arc::new(level)
+    }
+
+    pub(super) fn of_scan(scan: &Arc<ScanStage>) -> Arc<Self> {
+        let made = Made {
+            scan: Arc::clone(scan),
+            groups: Vec::new(),
+            _rows: Reservation::none(),
+        };
         Arc::new(Self {
-            below: None,
-            scan: OnceLock::from(scan),
-            rows: OnceLock::new(),
+            plan: scan.plan.scan.clone(),
+            role: Role::default(),
+            source: Source::Table,
+            made: OnceLock::from(made),
         })
     }
 
-    pub(super) fn above(level: &Arc<Self>, plan: SelectPlan, any_order: bool, way: Regrouping) -> Arc<Self> {
-        let below = Below {
-            level: Arc::clone(level),
-            plan,
-            any_order,
-            way,
-        };
-        Arc::new(Self {
-            below: Some(below),
-            scan: OnceLock::new(),
-            rows: OnceLock::new(),
-        })
+    pub(super) fn plan(&self) -> &SelectPlan {
+        &self.plan
+    }
+
+    pub(super) fn schema(&self) -> SchemaRef {
+        self.plan.schema()
     }
 
     pub(super) fn scan(&self) -> Result<&Arc<ScanStage>, StepError> {
-        let scan = self.scan.get();
-        scan.ok_or_else(|| "the scan below has not ended".into())
+        Ok(&self.made()?.scan)
     }
 
-    /// The stages that make the scan, run it, and end it.
-    pub(super) fn stages(self: &Arc<Self>, next: Option<&Regrouping>) -> Vec<Arc<dyn Stage>> {
+    /// The stages that make the scan and run it. Groups are merged, and put in order if they
+    /// `are_ordered`.
+    pub(super) fn stages(self: &Arc<Self>, are_ordered: bool) -> Vec<Arc<dyn Stage>> {
         let mut stages: Vec<Arc<dyn Stage>> = Vec::new();
-        let has_groups = match &self.below {
-            Some(below) => {
-                stages.push(Arc::new(MakeScan(Arc::clone(self))));
-                stages.push(Arc::new(LateScan(Arc::clone(self))));
-                matches!(below.plan.output, Output::Groups { .. })
-            }
-            None => self.scan().is_ok_and(|scan| scan.has_groups()),
-        };
-        if has_groups {
-            let are_ordered = next.is_none_or(|way| *way == Regrouping::OfRows);
+        if !matches!(self.source, Source::Table) {
+            stages.push(Arc::new(MakeScan(Arc::clone(self))));
+            stages.push(Arc::new(LateScan(Arc::clone(self))));
+        }
+        if matches!(self.plan.output, Output::Groups { .. }) {
             stages.extend(stages_of_groups(self, are_ordered));
         }
         stages
     }
 
-    /// Ends the scan below.
-    fn make(&self, below: &Below) -> Result<Arc<ScanStage>, StepError> {
-        let ended = below.level.scan()?;
-        let (name, schema) = (below.plan.table.name(), below.plan.table.schema());
-        let mut plan = below.plan.clone();
-        let input = if below.way == Regrouping::OfRows {
-            let batches = ended.merge()?.batches;
-            let bytes = batches.iter().map(|batch| copies_bytes(batch.columns()));
-            let bytes: usize = bytes.sum::<Result<_, _>>()?;
-            let mut reservation = Reservation::of(plan.memory_pool.clone());
-            // A morsel of several batches is a copy.
-            reservation.grow(2 * bytes).map_err(ExecError::from)?;
-            let table = MemoryTable::try_new(name, schema, batches)?;
-            reservation.resize(bytes).map_err(ExecError::from)?;
-            self.rows.get_or_init(|| reservation);
-            plan.table = Arc::new(table);
-            Input::Rows
-        } else {
-            let table = GroupsTable::new(name, &schema, ended.take_shards()?);
-            let input = Input::Groups {
-                firsts: table.firsts(),
-                slots: ended.plan.slots_of_firsts(),
-                are_apart: matches!(below.way, Regrouping::Kept(_)),
-            };
-            plan.table = Arc::new(table);
-            input
-        };
-        let compiled = CompiledScan::new(plan, below.any_order, input);
-        Ok(Arc::new(ScanStage::of(compiled)))
+    /// The plan, with what was measured so far.
+    pub(super) fn explain(&self) -> String {
+        self.scan()
+            .map_or_else(|_not_made| self.plan.to_string(), |scan| scan.explain())
     }
+
+    fn made(&self) -> Result<&Made, StepError> {
+        self.made
+            .get()
+            .ok_or_else(|| "the scan below has not ended".into())
+    }
+
+    fn keep(&self, made: Made) {
+        self.made.get_or_init(|| made);
+    }
+
+    fn make(&self) -> Result<(), StepError> {
+        let mut plan = self.plan.clone();
+        let made = match &self.source {
+            Source::Table => return Ok(()),
+            Source::Results(levels) => {
+                let batches = results(levels)?;
+                let bytes = batches.iter().map(|batch| copies_bytes(batch.columns()));
+                let bytes: usize = bytes.sum::<Result<_, _>>()?;
+                let mut reservation = Reservation::of(plan.memory_pool.clone());
+                // A morsel of several batches is a copy.
+                reservation.grow(2 * bytes).map_err(ExecError::from)?;
+                let (name, schema) = (plan.table.name(), plan.table.schema());
+                let table = MemoryTable::try_new(name, schema, batches)?;
+                reservation.resize(bytes).map_err(ExecError::from)?;
+                plan.table = Arc::new(table);
+                Made {
+                    _rows: reservation,
+                    ..Made::of(CompiledScan::new(plan, self.role))
+                }
+            }
+            Source::Groups { of, are_apart } => {
+                let below = of.scan()?;
+                let schema = plan.table.schema();
+                let table = GroupsTable::new(plan.table.name(), &schema, below.take_shards()?);
+                let role = self.role_above(below, Some(table.firsts()), *are_apart);
+                plan.table = Arc::new(table);
+                Made::of(CompiledScan::new(plan, role))
+            }
+            Source::States { of, are_apart, .. } => {
+                let below = of.scan()?;
+                let shards = below.merging()?.shards().ok_or("a shard was not merged")?;
+                let groups = shards
+                    .iter()
+                    .filter_map(|shard: &Arc<Shard>| shard.groups.clone());
+                let groups: Vec<_> = groups.filter(|groups| !groups.is_empty()).collect();
+                let role = self.role_above(below, None, *are_apart);
+                Made {
+                    scan: Arc::new(ScanStage::of(CompiledScan::of_slots(plan, groups.len(), role))),
+                    groups,
+                    _rows: Reservation::none(),
+                }
+            }
+        };
+        self.keep(made);
+        Ok(())
+    }
+
+    fn role_above(&self, below: &ScanStage, firsts: Option<usize>, are_apart: bool) -> Role {
+        let slots = below.plan.slots_of_firsts();
+        let input = Input::Groups {
+            firsts,
+            slots,
+            are_apart,
+        };
+        Role { input, ..self.role }
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        let Made { scan, groups, .. } = self.made()?;
+        let Source::States { keys, .. } = &self.source else {
+            return scan.run(slot, cx);
+        };
+        let groups = groups[slot].grouped(scan.plan.groups().group_by(), keys)?;
+        scan.leave(slot, Ok(Collected::Groups(Some(Box::new(groups)))));
+        Ok(())
+    }
+}
+
+impl Made {
+    fn of(compiled: CompiledScan) -> Self {
+        Self {
+            scan: Arc::new(ScanStage::of(compiled)),
+            groups: Vec::new(),
+            _rows: Reservation::none(),
+        }
+    }
+}
+
+/// Ends the levels.
+pub(super) fn results(levels: &[Arc<Level>]) -> Result<Vec<RecordBatch>, StepError> {
+    let mut batches = Vec::new();
+    for level in levels {
+        batches.extend(level.scan()?.merge()?.batches);
+    }
+    Ok(batches)
 }
 
 struct MakeScan(Arc<Level>);
@@ -120,11 +222,7 @@ impl Stage for MakeScan {
     }
 
     fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        if let Some(below) = &self.0.below {
-            let scan = self.0.make(below)?;
-            self.0.scan.get_or_init(|| scan);
-        }
-        Ok(())
+        self.0.make()
     }
 }
 
@@ -140,6 +238,6 @@ impl Stage for LateScan {
     }
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
-        self.0.scan()?.run(slot, cx)
+        self.0.run(slot, cx)
     }
 }

@@ -12,16 +12,19 @@
 //! groups there, and nothing is merged again. Otherwise each shard is grouped and partitioned anew,
 //! by all workers. Where the order of rows matters, because level 0 has an order or a limit, or
 //! level 1 gives rows, level 1 reads the result of level 0.
+//!
+//! Grouping sets are made in the same way from the shards of the finest groups, or of a set with
+//! fewer keys, but of states: the average of a set is not one of averages.
 
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
 use pipeline_exec::{Stage, StepError};
 
-use super::level::Level;
+use super::groups::Role;
+use super::level::{Level, Source, results};
 use super::stage::{ScanResult, ScanStage};
-use crate::plan::{Regrouping, SelectPlan, share_shard_key};
+use crate::plan::{GroupingSet, LevelPlan, Regrouping, share_shard_key};
 
 /// Plans that run once: the first reads a table, each later one the result of the one before.
 ///
@@ -44,7 +47,7 @@ use crate::plan::{Regrouping, SelectPlan, share_shard_key};
 /// // select n from (select n from numbers group by n)
 /// let result = Arc::new(MemoryTable::try_new("distinct", distinct.schema(), [])?);
 /// let rows = SelectPlan::new(result, Output::Rows { columns: vec![("n".to_owned(), n)] });
-/// let scan = Arc::new(NestedScan::new(vec![distinct, rows], false));
+/// let scan = Arc::new(NestedScan::new(vec![distinct.into(), rows.into()], false));
 /// let mut job = Job::builder("numbers").stage(scan.first().clone());
 /// for following in scan.following() {
 ///     job = job.stage(following);
@@ -56,9 +59,29 @@ use crate::plan::{Regrouping, SelectPlan, share_shard_key};
 /// # Ok::<(), arrow::error::ArrowError>(())
 /// ```
 pub struct NestedScan {
-    plans: Vec<SelectPlan>,
     first: Arc<ScanStage>,
-    levels: Vec<Arc<Level>>,
+    levels: Vec<Scans>,
+}
+
+/// The scans of a plan.
+struct Scans {
+    name: String,
+    /// How the rows came from the plan before.
+    way: Option<Regrouping>,
+    /// The finest groups or rows.
+    finest: Arc<Level>,
+    /// Coarser groups, in the order in which they are made.
+    sets: Vec<SetScan>,
+    /// Those that make the result.
+    result: Vec<Arc<Level>>,
+}
+
+struct SetScan {
+    keys: Vec<usize>,
+    level: Arc<Level>,
+    /// The finest groups' keys that decide the partition; none if the keys of this set do.
+    partitioned_by: Vec<usize>,
+    text: String,
 }
 
 impl NestedScan {
@@ -69,26 +92,24 @@ impl NestedScan {
     ///
     /// # Panics
     ///
-    /// If there is no plan.
-    pub fn new(plans: Vec<SelectPlan>, any_order: bool) -> Self {
-        let plans = prepared(plans);
-        let is_last = |level: usize| level + 1 == plans.len();
-        let first = plans.first().expect("a plan that reads a table").clone();
-        let first = Arc::new(match any_order && is_last(0) {
-            true => ScanStage::in_any_order(first),
-            false => ScanStage::new(first),
-        });
-        let mut levels = vec![Level::made(Arc::clone(&first))];
-        for (level, way) in (1..).zip(Regrouping::of(&plans)) {
-            let any_order = any_order && is_last(level);
-            levels.push(Level::above(
-                &levels[level - 1],
-                plans[level].clone(),
-                any_order,
-                way,
-            ));
+    /// If there is no plan, or a plan has grouping sets and no groups.
+    pub fn new(mut plans: Vec<LevelPlan>, any_order: bool) -> Self {
+        share_shard_key(&mut plans);
+        let mut ways = Regrouping::of(&plans).into_iter();
+        let count = plans.len();
+        let mut levels: Vec<Scans> = Vec::with_capacity(count);
+        for (number, plan) in (1..).zip(plans) {
+            // The first plan has none below.
+            let below = levels.last().and_then(|below| Some((below, ways.next()?)));
+            let scans = Scans::new(plan, below, any_order && number == count);
+            levels.push(scans);
         }
-        Self { plans, first, levels }
+        let first = levels.first().expect("a plan that reads a table");
+        let first = first.finest.scan().expect("the scan of a table is made at once");
+        Self {
+            first: Arc::clone(first),
+            levels,
+        }
     }
 
     /// The scan of the table.
@@ -98,14 +119,16 @@ impl NestedScan {
 
     /// The stages that follow [`first`](Self::first), in order.
     pub fn following(&self) -> Vec<Arc<dyn Stage>> {
-        let ways = Regrouping::of(&self.plans);
-        let levels = self.levels.iter().enumerate();
-        levels.flat_map(|(at, level)| level.stages(ways.get(at))).collect()
-    }
-
-    /// The columns of the result.
-    pub fn schema(&self) -> SchemaRef {
-        self.plans[self.plans.len() - 1].schema()
+        let mut stages = Vec::new();
+        for (number, level) in self.levels.iter().enumerate() {
+            let next = self.levels.get(number + 1).and_then(|next| next.way.as_ref());
+            let is_read = next.is_none_or(|way| *way == Regrouping::OfRows);
+            for scan in level.scans() {
+                let is_result = level.result.iter().any(|result| Arc::ptr_eq(result, scan));
+                stages.extend(scan.stages(is_result && is_read));
+            }
+        }
+        stages
     }
 
     /// The result, as of [`ScanStage::merge`], after all stages.
@@ -114,13 +137,17 @@ impl NestedScan {
     ///
     /// When a slot failed or has not run, after a cancellation, and on a second call.
     pub fn merge(&self) -> Result<ScanResult, StepError> {
-        self.levels[self.levels.len() - 1].scan()?.merge()
+        let last = &self.levels[self.levels.len() - 1].result;
+        Ok(ScanResult {
+            schema: last[0].schema(),
+            batches: results(last)?,
+        })
     }
 
     /// Ends the query and frees its memory.
     pub fn give_up(&self) {
-        for level in &self.levels {
-            if let Ok(scan) = level.scan() {
+        for scan in self.levels.iter().flat_map(Scans::scans) {
+            if let Ok(scan) = scan.scan() {
                 scan.give_up();
             }
         }
@@ -128,45 +155,137 @@ impl NestedScan {
 
     /// The plans with the measurements so far, the last one first.
     pub fn explain(&self) -> String {
-        let text = |(level, plan): (&Arc<Level>, &SelectPlan)| match level.scan() {
-            Ok(scan) => scan.explain(),
-            Err(_not_made) => plan.to_string(),
-        };
-        let texts = self.levels.iter().zip(&self.plans).map(text).collect();
-        joined(texts, &self.plans)
+        self.text(Level::explain)
     }
 
     /// Plans as text, without running them.
-    pub fn explain_plans(plans: &[SelectPlan]) -> String {
-        let plans = prepared(plans.to_vec());
-        joined(plans.iter().map(SelectPlan::to_string).collect(), &plans)
+    pub fn explain_plans(plans: &[LevelPlan]) -> String {
+        Self::new(plans.to_vec(), false).text(|level| level.plan().to_string())
+    }
+
+    fn text(&self, finest: impl Fn(&Level) -> String) -> String {
+        let mut text = String::new();
+        for (depth, level) in self.levels.iter().rev().enumerate() {
+            let sets = level.sets.iter().map(|set| set.text.clone());
+            let way = level.way.as_ref().map(|way| format!("{}: {way}", level.name));
+            let finest = finest(&level.finest);
+            let lines = finest.lines().map(str::to_owned).chain(sets).chain(way);
+            lines.for_each(|line| text.push_str(&format!("{}{line}\n", "  ".repeat(depth))));
+        }
+        text
     }
 }
 
-fn prepared(mut plans: Vec<SelectPlan>) -> Vec<SelectPlan> {
-    share_shard_key(&mut plans);
-    plans
-}
-
-fn joined(texts: Vec<String>, plans: &[SelectPlan]) -> String {
-    let mut ways = Regrouping::of(plans).into_iter().rev();
-    let mut text = String::new();
-    for (depth, (of_plan, plan)) in texts.iter().zip(plans).rev().enumerate() {
-        let indent = "  ".repeat(depth);
-        for line in of_plan.lines() {
-            text.push_str(&format!("{indent}{line}\n"));
+impl Scans {
+    fn new(plan: LevelPlan, below: Option<(&Self, Regrouping)>, any_order: bool) -> Self {
+        let keeps_groups = !plan.sets.is_empty();
+        let role = Role {
+            any_order,
+            keeps_groups,
+            ..Role::default()
+        };
+        let keys: Vec<usize> = (0..plan.select.output.keys().len()).collect();
+        let is_finest = |set: &GroupingSet| set.keys == keys;
+        let own = plan.sets.iter().position(is_finest);
+        let finest = match own {
+            Some(set) => plan.of_set(&plan.sets[set], plan.select.filter.clone()),
+            None => plan.select.clone(),
+        };
+        let (source, way) = match below {
+            None => (Source::Table, None),
+            Some((below, way)) => (below.source(&way), Some(way)),
+        };
+        let mut scans = Self {
+            name: finest.table.name().to_owned(),
+            finest: Level::new(finest, role, source),
+            way,
+            sets: Vec::new(),
+            result: Vec::new(),
+        };
+        let partitioned_by = Regrouping::partitioned_by(&plan.select, scans.way.as_ref());
+        // A set is made of one with more keys.
+        let mut numbers: Vec<usize> = (0..plan.sets.len()).filter(|&set| Some(set) != own).collect();
+        numbers.sort_by_key(|&set| usize::MAX - plan.sets[set].keys.len());
+        let mut levels: Vec<Option<Arc<Level>>> = vec![None; plan.sets.len()];
+        for number in numbers {
+            let set = &plan.sets[number];
+            let scan = scans.set(&plan, set, &partitioned_by, role);
+            levels[number] = Some(Arc::clone(&scan.level));
+            scans.sets.push(scan);
         }
-        if let Some(way) = ways.next() {
-            text.push_str(&format!("{indent}{}: {way}\n", plan.table.name()));
+        let level = |level: Option<Arc<Level>>| level.unwrap_or_else(|| Arc::clone(&scans.finest));
+        scans.result = match keeps_groups {
+            true => levels.into_iter().map(level).collect(),
+            false => vec![Arc::clone(&scans.finest)],
+        };
+        scans
+    }
+
+    fn set(&self, plan: &LevelPlan, set: &GroupingSet, partitioned_by: &[usize], role: Role) -> SetScan {
+        let has_all = |finer: &&SetScan| set.keys.iter().all(|key| finer.keys.contains(key));
+        let finer = self
+            .sets
+            .iter()
+            .filter(has_all)
+            .min_by_key(|finer| finer.keys.len());
+        let all: Vec<usize> = (0..plan.select.output.keys().len()).collect();
+        let (of, finer_keys, partitioned_by) = match finer {
+            Some(finer) => (&finer.level, &finer.keys, &*finer.partitioned_by),
+            None => (&self.finest, &all, partitioned_by),
+        };
+        let place = |key: &usize| finer_keys.iter().position(|finer| finer == key);
+        let keys = set
+            .keys
+            .iter()
+            .map(|key| place(key).expect("a set with all keys of this one"));
+        let are_apart = !partitioned_by.is_empty() && partitioned_by.iter().all(|key| set.keys.contains(key));
+        let source = Source::States {
+            of: Arc::clone(of),
+            keys: keys.collect(),
+            are_apart,
+        };
+        let names = set
+            .keys
+            .iter()
+            .map(|&key| plan.select.output.keys()[key].to_string());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let how = match are_apart {
+            true => "stay in their partitions",
+            false => "are partitioned anew",
+        };
+        SetScan {
+            keys: set.keys.clone(),
+            level: Level::new(plan.of_set(set, None), role, source),
+            partitioned_by: if are_apart {
+                partitioned_by.to_vec()
+            } else {
+                Vec::new()
+            },
+            text: format!("set ({names}) of groups that {how}"),
         }
     }
-    text
+
+    /// What a plan above reads.
+    fn source(&self, way: &Regrouping) -> Source {
+        match way {
+            Regrouping::OfRows => Source::Results(self.result.clone()),
+            Regrouping::Anew | Regrouping::Kept(_) => Source::Groups {
+                of: Arc::clone(&self.finest),
+                are_apart: matches!(way, Regrouping::Kept(_)),
+            },
+        }
+    }
+
+    fn scans(&self) -> impl Iterator<Item = &Arc<Level>> {
+        [&self.finest]
+            .into_iter()
+            .chain(self.sets.iter().map(|set| &set.level))
+    }
 }
 
 impl fmt::Debug for NestedScan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NestedScan")
-            .field("plans", &self.plans)
-            .finish_non_exhaustive()
+        let plans = self.levels.iter().flat_map(Scans::scans).map(|scan| scan.plan());
+        f.debug_list().entries(plans).finish()
     }
 }

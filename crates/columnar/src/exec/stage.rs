@@ -12,7 +12,7 @@ use pipeline_exec::{Stage, StepCx, StepError, lock};
 use super::collected::Collected;
 use super::compiled::{CompiledScan, OutputPlan};
 use super::decoded::Decoded;
-use super::groups::{Input, Shard};
+use super::groups::{Role, Shard};
 use super::merging::Merging;
 use super::morsel::Morsel;
 use super::ordering::Ordering as GroupOrdering;
@@ -74,13 +74,17 @@ struct Measured {
 impl ScanStage {
     /// Prepares `scan` to run.
     pub fn new(scan: SelectPlan) -> Self {
-        Self::of(CompiledScan::new(scan, false, Input::Rows))
+        Self::of(CompiledScan::new(scan, Role::default()))
     }
 
     /// As [`new`](Self::new); groups of a scan without an order may come in any order, another one in
     /// each run. Nothing is sorted then.
     pub fn in_any_order(scan: SelectPlan) -> Self {
-        Self::of(CompiledScan::new(scan, true, Input::Rows))
+        let role = Role {
+            any_order: true,
+            ..Role::default()
+        };
+        Self::of(CompiledScan::new(scan, role))
     }
 
     pub(super) fn of(plan: CompiledScan) -> Self {
@@ -229,10 +233,6 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
-    pub(super) fn has_groups(&self) -> bool {
-        matches!(self.plan.output, OutputPlan::Groups(_))
-    }
-
     /// Whether slots may have bytes to [fetch](Self::begin_fetch).
     pub fn is_stored(&self) -> bool {
         self.plan.stored().is_some()
@@ -360,7 +360,7 @@ impl ScanStage {
         Ok(Some(collected))
     }
 
-    fn leave(&self, slot: usize, outcome: Result<Collected, ExecError>) {
+    pub(super) fn leave(&self, slot: usize, outcome: Result<Collected, ExecError>) {
         if let Phase::Scanning(scanning) = &*lock(&self.phase) {
             scanning.leave(slot, outcome);
         }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-use super::hand_over::HandOver;
+use super::hand_over::{HandOver, OpenTable};
 use super::heavy_hitters::KeySample;
-use super::keys::KeyEncoding;
+use super::keys::{KeyEncoding, RowKeys};
+use super::slot_groups::SlotGroups;
 use super::table::GroupTable;
 use crate::aggregate::{AggregatePlan, States};
 use crate::error::ExecError;
@@ -110,6 +112,39 @@ impl GroupBy {
 
     pub(crate) fn pool(&self) -> Option<&Arc<MemoryPool>> {
         self.pool.as_ref()
+    }
+
+    /// Groups of finer groups, whose columns `keys` are those of this grouping.
+    pub(crate) fn grouped(
+        &self,
+        keys: &[ArrayRef],
+        firsts: &[u64],
+        from: &States,
+    ) -> Result<SlotGroups, ExecError> {
+        let (table, mut states) = self.no_groups()?;
+        let (Some(mut table), Some(encoding)) = (table, self.encoding()) else {
+            let all = vec![0; firsts.len()];
+            self.aggregates.merge(&mut states, from, 0, &all)?;
+            return Ok(SlotGroups {
+                keys: None,
+                states,
+                passing: Vec::new(),
+            });
+        };
+        let mut row_keys = RowKeys::default();
+        encoding.read(keys, firsts.len(), &mut row_keys);
+        let assigned = table.assign(keys, &row_keys, |row| firsts[row]);
+        assigned.map_err(|error| ExecError::of("group by", error))?;
+        table.note_firsts(firsts);
+        let len = table.len();
+        states.iter_mut().try_for_each(|state| state.resize(len))?;
+        self.aggregates.merge(&mut states, from, 0, table.groups())?;
+        let table = OpenTable {
+            keys: table,
+            states,
+            begun_by: 0,
+        };
+        Ok(table.partitioned()?)
     }
 
     /// No groups; without keys, the one group's states.

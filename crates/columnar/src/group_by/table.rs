@@ -245,6 +245,14 @@ impl GroupTable {
         Ok(())
     }
 
+    /// The first position of each group is the least of its rows in the last lookup.
+    pub(crate) fn note_firsts(&mut self, positions: &[u64]) {
+        for (&group, &position) in self.groups.iter().zip(positions) {
+            let known = &mut self.firsts[group as usize];
+            *known = position.min(*known);
+        }
+    }
+
     /// Of the last lookup.
     pub(crate) fn groups(&self) -> &[u32] {
         &self.groups

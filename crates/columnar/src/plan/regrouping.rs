@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::few_values::has_few_values;
+use super::level_plan::LevelPlan;
 use super::partitioning::Partitioning;
 use super::select_plan::{Output, SelectPlan};
 use crate::aggregate::AggregatePlan;
@@ -22,34 +23,40 @@ pub(crate) enum Regrouping {
 impl Regrouping {
     /// For each plan but the first, which reads a table. Each later one reads the result of the one
     /// before.
-    pub(crate) fn of(plans: &[SelectPlan]) -> Vec<Self> {
+    pub(crate) fn of(plans: &[LevelPlan]) -> Vec<Self> {
         let mut ways: Vec<Self> = Vec::new();
         for pair in plans.windows(2) {
-            let partitioned_by = match ways.last() {
-                Some(Self::Kept(keys)) => keys.clone(),
-                _ => match Partitioning::of(&pair[0]) {
-                    Partitioning::ShardKey { keys, .. } => keys,
-                    Partitioning::Pinned | Partitioning::Keys => Vec::new(),
-                },
-            };
+            let partitioned_by = Self::partitioned_by(&pair[0].select, ways.last());
             ways.push(Self::of_pair(&pair[0], &partitioned_by, &pair[1]));
         }
         ways
     }
 
-    fn of_pair(below: &SelectPlan, partitioned_by: &[usize], above: &SelectPlan) -> Self {
+    /// The keys that alone decide the partition of the groups of `plan`, whose rows came in this way.
+    pub(crate) fn partitioned_by(plan: &SelectPlan, way: Option<&Self>) -> Vec<usize> {
+        match (way, Partitioning::of(plan)) {
+            (Some(Self::Kept(keys)), _) => keys.clone(),
+            (_, Partitioning::ShardKey { keys, .. }) => keys,
+            (_, Partitioning::Pinned | Partitioning::Keys) => Vec::new(),
+        }
+    }
+
+    fn of_pair(below: &LevelPlan, partitioned_by: &[usize], above: &LevelPlan) -> Self {
+        let (sets, below) = (&below.sets, &below.select);
         let is_cut = below.limit.is_some() || below.offset > 0 || !below.order.is_empty();
         let (Output::Groups { .. }, Output::Groups { keys, aggregates, .. }, false) =
-            (&below.output, &above.output, is_cut)
+            (&below.output, &above.select.output, is_cut || !sets.is_empty())
         else {
             return Self::OfRows;
         };
+        let is_exact = AggregatePlan::new(aggregates.clone()).is_exact();
         let keys: Vec<Option<usize>> = keys.iter().map(|key| key_below(below, key)).collect();
         let place = |key: &usize| keys.iter().position(|&below| below == Some(*key));
         match partitioned_by.iter().map(place).collect::<Option<Vec<usize>>>() {
-            Some(keys) if !keys.is_empty() => Self::Kept(keys),
-            // The partitions' ranges may be others in each run.
-            _ if AggregatePlan::new(aggregates.clone()).is_exact() => Self::Anew,
+            // A set adds what the shards have, which may be cut otherwise in each run.
+            Some(keys) if !keys.is_empty() && (is_exact || above.sets.is_empty()) => Self::Kept(keys),
+            // So does a grouping of shards.
+            _ if is_exact => Self::Anew,
             _ => Self::OfRows,
         }
     }
@@ -66,45 +73,55 @@ impl fmt::Display for Regrouping {
 }
 
 /// Partitions the groups of the first plan, unless it or its table says how, by columns that are
-/// keys of all plans, or of as many as have some. Columns with few values would leave workers idle.
-pub(crate) fn share_shard_key(plans: &mut [SelectPlan]) {
+/// keys of all groupings, or of as many as have some. Columns with few values would leave workers
+/// idle.
+pub(crate) fn share_shard_key(plans: &mut [LevelPlan]) {
     let Some(first) = plans.first() else { return };
-    let table = first.table.as_ref();
-    if first.shard_key.as_deref().or(table.shard_key()).is_some() {
+    let table = first.select.table.as_ref();
+    if first.select.shard_key.as_deref().or(table.shard_key()).is_some() {
         return;
     }
-    let groupings: Vec<Vec<usize>> = (0..plans.len())
-        .map_while(|level| grouping(plans, level))
-        .collect();
-    let chosen = (2..=groupings.len()).rev().find_map(|levels| {
-        let shard_key = ShardKey::choose(None, None, &groupings[..levels]);
+    let groupings = groupings(plans);
+    let chosen = (2..=groupings.len()).rev().find_map(|count| {
+        let shard_key = ShardKey::choose(None, None, &groupings[..count]);
         let columns = shard_key.columns();
         let is_one = !columns.iter().all(|&column| has_few_values(column, table));
         is_one.then(|| columns.to_vec())
     });
     if chosen.is_some() {
-        plans[0].shard_key = chosen;
+        plans[0].select.shard_key = chosen;
     }
 }
 
-/// The columns of the first plan's table among the keys of `level`. `None` if a level has no groups.
-fn grouping(plans: &[SelectPlan], level: usize) -> Option<Vec<usize>> {
-    let Output::Groups { keys, .. } = &plans[level].output else {
-        return None;
-    };
-    let column = |key: &Expr| match level {
-        0 => key.as_column(),
-        _ => (1..=level)
-            .rev()
-            .try_fold(key, |key, level| {
-                let Output::Groups { keys, .. } = &plans[level - 1].output else {
-                    return None;
-                };
-                Some(&keys[key_below(&plans[level - 1], key)?])
-            })?
-            .as_column(),
-    };
-    Some(keys.iter().filter_map(column).collect())
+/// The columns of the first plan's table among the keys of each grouping, finest groups and sets, as
+/// far as groups are grouped again.
+fn groupings(plans: &[LevelPlan]) -> Vec<Vec<usize>> {
+    let mut groupings = Vec::new();
+    for (level, plan) in plans.iter().enumerate() {
+        let Output::Groups { keys, .. } = &plan.select.output else {
+            break;
+        };
+        let column = |key: &Expr| column_of(&plans[..level], key);
+        groupings.push(keys.iter().filter_map(column).collect());
+        for set in plan.sets.iter().filter(|set| !set.keys.is_empty()) {
+            groupings.push(set.keys.iter().filter_map(|&key| column(&keys[key])).collect());
+        }
+        if !plan.sets.is_empty() {
+            break;
+        }
+    }
+    groupings
+}
+
+/// The table's column that `key` is, read above `plans`.
+fn column_of(plans: &[LevelPlan], key: &Expr) -> Option<usize> {
+    match plans {
+        [] => key.as_column(),
+        [earlier @ .., below] => {
+            let key = key_below(&below.select, key)?;
+            column_of(earlier, &below.select.output.keys()[key])
+        }
+    }
 }
 
 /// The key of `below` that `above` is.

@@ -69,6 +69,14 @@ impl Output {
             Self::Rows { columns } | Self::Groups { columns, .. } => columns,
         }
     }
+
+    /// None of rows.
+    pub(crate) fn keys(&self) -> &[Expr] {
+        match self {
+            Self::Rows { .. } => &[],
+            Self::Groups { keys, .. } => keys,
+        }
+    }
 }
 
 impl SelectPlan {

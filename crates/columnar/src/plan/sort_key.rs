@@ -45,7 +45,17 @@ impl SortKey {
         })
     }
 
-    pub(crate) fn expr(&self) -> &Expr {
+    /// The same order, of other values.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_expr(&self, expr: Expr) -> Result<Self, TypeError> {
+        Self::new(expr, self.descending, self.nulls_first)
+    }
+
+    /// The values that are sorted.
+    pub fn expr(&self) -> &Expr {
         &self.expr
     }
 

@@ -163,4 +163,11 @@ impl Leaf for RowLeaf<'_> {
             position: start(ast),
         })
     }
+
+    fn grouping(&mut self, _: &[&Sql], ast: &Sql) -> Result<Expr, QueryError> {
+        Err(QueryError::Invalid {
+            message: format!("GROUPING cannot stand in {}", self.clause),
+            position: start(ast),
+        })
+    }
 }

@@ -15,6 +15,10 @@ use crate::error::QueryError;
 /// Nesting at most, so that any stack suffices.
 const DEPTH: usize = 200;
 
+const GROUPING: &str = "grouping";
+/// Keys of GROUPING at most, a bit of its result each.
+const GROUPING_KEYS: usize = 31;
+
 /// The meaning of names and aggregates: over rows, or over groups.
 pub(super) trait Leaf {
     /// Expressions that are known as a whole, such as keys of GROUP BY.
@@ -32,6 +36,9 @@ pub(super) trait Leaf {
         argument: Option<&Sql>,
         ast: &Sql,
     ) -> Result<Expr, QueryError>;
+
+    /// GROUPING tells which of the keys `arguments` are NULL because the group has none.
+    fn grouping(&mut self, arguments: &[&Sql], ast: &Sql) -> Result<Expr, QueryError>;
 }
 
 pub(super) fn plan_expression(ast: &Sql, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
@@ -193,6 +200,9 @@ fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Re
     if over.is_some() {
         return refuse(format!("the window function {name}"));
     }
+    if name.to_string().eq_ignore_ascii_case(GROUPING) {
+        return plan_grouping(args, leaf, ast);
+    }
     let Some(known) = aggregate_name(function) else {
         return Err(QueryError::UnknownFunction {
             name: name.to_string(),
@@ -228,6 +238,25 @@ fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Re
             position,
         }),
     }
+}
+
+fn plan_grouping(args: &FunctionArguments, leaf: &mut dyn Leaf, ast: &Sql) -> Result<Expr, QueryError> {
+    let mut keys = Vec::new();
+    if let FunctionArguments::List(list) = args {
+        for argument in &list.args {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(key)) => keys.push(key),
+                _ => return Err(unsupported(format!("the argument {argument} of GROUPING"), ast)),
+            }
+        }
+    }
+    if !(1..=GROUPING_KEYS).contains(&keys.len()) {
+        return Err(QueryError::Invalid {
+            message: format!("GROUPING takes 1 to {GROUPING_KEYS} keys, not {}", keys.len()),
+            position: place(ast.span()),
+        });
+    }
+    leaf.grouping(&keys, ast)
 }
 
 fn aggregate_name(function: &ast::Function) -> Option<&'static str> {

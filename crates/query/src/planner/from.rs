@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use columnar::{Expr, MemoryTable, Output, SelectPlan};
+use columnar::{Expr, LevelPlan, MemoryTable, Output};
 use sqlparser::ast::{self, Spanned, TableFactor};
 
 use super::clause;
@@ -38,7 +38,7 @@ pub(super) struct From {
     /// Of a sub-query that gave only expressions of its own table's rows.
     pub(super) filter: Option<Expr>,
     /// The plans whose result `columns` stand for, the first one over a table. None for a table.
-    pub(super) below: Vec<SelectPlan>,
+    pub(super) below: Vec<LevelPlan>,
 }
 
 impl<'a> Scope<'a> {
@@ -169,13 +169,10 @@ fn plan_sub_query(
 ) -> Result<From, QueryError> {
     let mut below = plan_query(query, &scope, places)?;
     let last = below.pop().expect("a query has a plan");
-    if is_repeated(&last) {
-        let Output::Rows { columns } = last.output else {
-            unreachable!("only expressions of rows are repeated")
-        };
+    if let (true, Output::Rows { columns }) = (is_repeated(&last), &last.select.output) {
         return Ok(From {
-            columns: Columns::new(last.table, called, columns),
-            filter: last.filter,
+            columns: Columns::new(Arc::clone(&last.select.table), called, columns.clone()),
+            filter: last.select.filter,
             below,
         });
     }
@@ -190,7 +187,7 @@ fn plan_sub_query(
 }
 
 /// Whether the query above may compute the columns from the rows that this one reads.
-fn is_repeated(plan: &SelectPlan) -> bool {
+fn is_repeated(LevelPlan { select: plan, .. }: &LevelPlan) -> bool {
     let Output::Rows { columns } = &plan.output else {
         return false;
     };

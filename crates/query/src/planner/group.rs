@@ -1,5 +1,8 @@
 //! Expressions over groups: outside of keys, columns must be inside an aggregate.
+//!
+//! In a grouping set, keys of other sets are NULL.
 
+use arrow::array::new_null_array;
 use columnar::{Aggregate, AggregateFunction, Expr, SelectPlan};
 use sqlparser::ast::{Expr as Sql, Ident};
 
@@ -9,16 +12,19 @@ use super::position::start;
 use super::refusal::type_mismatch;
 use crate::error::QueryError;
 
-/// Keys, then aggregates in the order in which they are met.
+/// The keys of a set, then aggregates in the order in which they are met.
 pub(super) struct GroupColumns<'a> {
     columns: &'a Columns,
-    keys: Vec<Expr>,
+    /// Of all sets.
+    keys: &'a [Expr],
+    /// Places in `keys`.
+    set: &'a [usize],
     aggregates: Vec<Aggregate>,
 }
 
 impl<'a> GroupColumns<'a> {
-    pub(super) fn new(columns: &'a Columns, keys: Vec<Expr>) -> Result<Self, QueryError> {
-        SelectPlan::group_fields(&keys, &[]).map_err(|error| QueryError::TypeMismatch {
+    pub(super) fn new(columns: &'a Columns, keys: &'a [Expr], set: &'a [usize]) -> Result<Self, QueryError> {
+        SelectPlan::group_fields(keys, &[]).map_err(|error| QueryError::TypeMismatch {
             expression: error.expression,
             message: error.message,
             position: None,
@@ -26,23 +32,37 @@ impl<'a> GroupColumns<'a> {
         Ok(Self {
             columns,
             keys,
+            set,
             aggregates: Vec::new(),
         })
     }
 
-    pub(super) fn into_parts(self) -> (Vec<Expr>, Vec<Aggregate>) {
-        (self.keys, self.aggregates)
+    pub(super) fn into_aggregates(self) -> Vec<Aggregate> {
+        self.aggregates
     }
 
     fn group_column(&self, index: usize) -> Expr {
-        let fields = SelectPlan::group_fields(&self.keys, &self.aggregates).expect("keys were checked");
+        let keys: Vec<Expr> = self.set.iter().map(|&key| self.keys[key].clone()).collect();
+        let fields = SelectPlan::group_fields(&keys, &self.aggregates).expect("keys were checked");
         Expr::column(index, &fields[index])
     }
 
     /// Equal text and types over one table mean the same expression.
-    fn key(&self, expr: &Expr) -> Option<Expr> {
+    fn place(&self, expr: &Expr) -> Option<usize> {
         let same = |key: &Expr| format!("{key:?}") == format!("{expr:?}");
-        self.keys.iter().position(same).map(|key| self.group_column(key))
+        self.keys.iter().position(same)
+    }
+
+    fn key(&self, expr: &Expr) -> Option<Expr> {
+        let place = self.place(expr)?;
+        Some(match self.set.iter().position(|&key| key == place) {
+            Some(index) => self.group_column(index),
+            None => {
+                let keys = std::slice::from_ref(&self.keys[place]);
+                let fields = SelectPlan::group_fields(keys, &[]).expect("keys were checked");
+                Expr::literal(new_null_array(fields[0].data_type(), 1))
+            }
+        })
     }
 }
 
@@ -85,6 +105,20 @@ impl Leaf for GroupColumns<'_> {
             self.aggregates.push(aggregate.clone());
             self.aggregates.len() - 1
         });
-        Ok(self.group_column(self.keys.len() + at))
+        Ok(self.group_column(self.set.len() + at))
+    }
+
+    /// A bit for each argument, the last one the least: 1 if the set has not this key.
+    fn grouping(&mut self, arguments: &[&Sql], ast: &Sql) -> Result<Expr, QueryError> {
+        let mut bits = 0;
+        for argument in arguments {
+            let over_rows = plan_expression(argument, &mut self.columns.rows("GROUPING"))?;
+            let place = self.place(&over_rows).ok_or_else(|| QueryError::Invalid {
+                message: format!("{argument} in GROUPING is not in GROUP BY"),
+                position: start(ast),
+            })?;
+            bits = bits << 1 | i64::from(!self.set.contains(&place));
+        }
+        Ok(Expr::int64(bits))
     }
 }

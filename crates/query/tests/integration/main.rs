@@ -5,6 +5,7 @@ mod deadlines;
 mod differential;
 mod folder;
 mod gated_table;
+mod grouping_sets;
 mod inputs;
 mod nested;
 #[cfg(feature = "object-store")]

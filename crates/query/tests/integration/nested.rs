@@ -95,7 +95,7 @@ fn a_drawn_query_over_a_drawn_query_has_the_rows_of_one_over_its_result() {
 }
 
 /// Keys of every kind: many numbers, few numbers, and texts, of which some have no fixed width.
-fn items() -> Catalog {
+pub(crate) fn items() -> Catalog {
     let number =
         |of: fn(i64) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..ROWS).map(of))) };
     let text = |n: i64| match n % 7_001 {
@@ -303,13 +303,14 @@ fn names_of_with_hide_tables_and_see_only_those_before() {
 #[test]
 fn a_nested_query_is_bounded_by_its_quota_and_gives_all_of_it_back() {
     let tables = items();
-    let inner = "select many, name, count(*) as n from items group by many, name";
-    for (outer, end) in [
-        ("name, sum(n)", "group by name"),
-        ("n, count(*)", "group by n"),
-        ("*", "limit 1000000"),
+    let inner = "(select many, name, count(*) as n from items group by many, name) as q";
+    for sql in [
+        format!("select name, sum(n) from {inner} group by name"),
+        format!("select n, count(*) from {inner} group by n"),
+        format!("select * from {inner} limit 1000000"),
+        "select many, name, sum(v) from items group by rollup (many, name)".to_owned(),
+        "select many, name, sum(v) from items group by cube (many, name) order by 3 limit 5".to_owned(),
     ] {
-        let sql = format!("select {outer} from ({inner}) as q {end}");
         let run = |bytes: usize| {
             let query = planned(&sql, &tables, &executor(2)).expect("a plan");
             query.memory_limit(bytes).run()

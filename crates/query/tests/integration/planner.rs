@@ -379,7 +379,6 @@ fn what_is_outside_the_subset_is_refused_by_name_and_place() {
         ("select extract(year from day) from items", "EXTRACT", None),
         ("select 1", "SELECT without FROM", at(1, 1)),
         ("select from items", "SELECT without columns", at(1, 1)),
-        ("select id from items group by rollup (id)", "ROLLUP", None),
         ("select id from items fetch first 3 rows only", "FETCH", at(1, 22)),
         ("select id from items for update", "FOR", at(1, 22)),
         ("select id from items tablesample (10)", "TABLESAMPLE", at(1, 22)),

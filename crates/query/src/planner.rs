@@ -16,6 +16,7 @@ mod from;
 mod group;
 mod grouping;
 mod grouping_sets;
+mod items;
 mod literal;
 mod name;
 mod position;
@@ -23,8 +24,8 @@ mod refusal;
 
 use std::sync::Arc;
 
-use columnar::{Expr, LevelPlan, Output, SelectPlan, SortKey};
-use sqlparser::ast::{self, GroupByExpr, SelectItem, SetExpr, Statement};
+use columnar::{Expr, LevelPlan, Output, SelectPlan};
+use sqlparser::ast::{self, GroupByExpr, SetExpr, Statement};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
@@ -33,9 +34,9 @@ use crate::error::QueryError;
 use crate::plan::QueryPlan;
 
 use columns::Columns;
-use expression::{Leaf, plan_expression};
-use from::{From, Scope, plan_from};
+use from::{From, Scope, Source, find_source};
 use grouping::plan_groups;
+use items::{OutputItem, output_items, plan_condition, plan_order};
 use position::{Places, parse_error};
 
 /// Longer queries would overflow the stack below.
@@ -134,7 +135,10 @@ fn plan_body(query: &ast::Query, scope: &Scope<'_>, places: &Places) -> Result<V
         columns,
         filter,
         mut below,
-    } = plan_from(select, scope, places)?;
+    } = match find_source(select, scope, places)? {
+        Source::Table(columns) => From::table(columns),
+        Source::Query { query, scope, called } => From::result(plan_query(query, &scope, places)?, called),
+    };
     let table = Arc::clone(columns.table());
 
     let filter = match &select.selection {
@@ -190,121 +194,4 @@ fn plan_rows(
         output: Output::Rows { columns: outputs },
         ..read
     })
-}
-
-struct OutputItem<'a> {
-    name: String,
-    /// `None` for a column of a star.
-    ast: Option<&'a ast::Expr>,
-    column: usize,
-}
-
-impl OutputItem<'_> {
-    fn plan(&self, columns: &Columns, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
-        match self.ast {
-            Some(ast) => plan_expression(ast, leaf),
-            None => leaf.column(columns.value(self.column), None),
-        }
-    }
-}
-
-fn output_items<'a>(
-    select: &'a ast::Select,
-    columns: &Columns,
-    places: &Places,
-) -> Result<Vec<OutputItem<'a>>, QueryError> {
-    let mut items = Vec::new();
-    for item in &select.projection {
-        match item {
-            SelectItem::UnnamedExpr(expr) => {
-                let name = columns.output_name(expr).unwrap_or_else(|| expr.to_string());
-                items.push(OutputItem {
-                    name,
-                    ast: Some(expr),
-                    column: 0,
-                });
-                continue;
-            }
-            SelectItem::ExprWithAlias { expr, alias } => {
-                items.push(OutputItem {
-                    name: alias.value.clone(),
-                    ast: Some(expr),
-                    column: 0,
-                });
-                continue;
-            }
-            SelectItem::ExprWithAliases { .. } => {
-                return Err(places.unsupported_as("a list of aliases", "AS"));
-            }
-            SelectItem::Wildcard(options) => clause::refuse_of_wildcard(options, places)?,
-            SelectItem::QualifiedWildcard(kind, options) => {
-                columns.check_qualifier(kind, item)?;
-                clause::refuse_of_wildcard(options, places)?;
-            }
-        }
-        items.extend(columns.names().enumerate().map(|(column, name)| OutputItem {
-            name: name.to_owned(),
-            ast: None,
-            column,
-        }));
-    }
-    Ok(items)
-}
-
-fn plan_condition(condition: &ast::Expr, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
-    let planned = plan_expression(condition, leaf)?;
-    Expr::condition(planned).map_err(|error| refusal::type_mismatch(error, condition))
-}
-
-fn plan_keys(
-    group_by: &[&ast::Expr],
-    items: &[OutputItem<'_>],
-    columns: &Columns,
-) -> Result<Vec<Expr>, QueryError> {
-    let mut keys = Vec::with_capacity(group_by.len());
-    for &key in group_by {
-        let mut leaf = columns.rows("GROUP BY");
-        let item = match clause::position_in_result(key, items.len(), "GROUP BY")? {
-            Some(at) => Some(&items[at]),
-            None => match key {
-                // A column of the table wins over a name of the result, as in PostgreSQL.
-                ast::Expr::Identifier(name) if columns.find(name).is_none() => items
-                    .iter()
-                    .find(|item| item.ast.is_some() && name::names_match(name, &item.name)),
-                _ => None,
-            },
-        };
-        keys.push(match item {
-            Some(item) => item.plan(columns, &mut leaf)?,
-            None => plan_expression(key, &mut leaf)?,
-        });
-    }
-    Ok(keys)
-}
-
-fn plan_order(
-    order: &[&ast::OrderByExpr],
-    outputs: &[(String, Expr)],
-    leaf: &mut dyn Leaf,
-) -> Result<Vec<SortKey>, QueryError> {
-    let mut keys = Vec::with_capacity(order.len());
-    for item in order {
-        let named = match &item.expr {
-            ast::Expr::Identifier(name) => outputs.iter().find(|(output, _)| name::names_match(name, output)),
-            _ => None,
-        };
-        let expr = match clause::position_in_result(&item.expr, outputs.len(), "ORDER BY")? {
-            Some(at) => outputs[at].1.clone(),
-            None => match named {
-                Some((_, expr)) => expr.clone(),
-                None => plan_expression(&item.expr, leaf)?,
-            },
-        };
-        let descending = item.options.asc == Some(false);
-        // NULL is larger than every value, as in PostgreSQL.
-        let nulls_first = item.options.nulls_first.unwrap_or(descending);
-        let key = SortKey::new(expr, descending, nulls_first);
-        keys.push(key.map_err(|error| refusal::type_mismatch(error, &item.expr))?);
-    }
-    Ok(keys)
 }

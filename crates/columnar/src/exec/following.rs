@@ -1,13 +1,13 @@
-//! The stages that merge and order the groups of a scan.
+//! The stages that follow a scan: they merge and order its groups, and make the scan above.
 
 use std::sync::Arc;
 
 use pipeline_exec::{Stage, StepCx, StepError};
 
-use super::compiled::OutputPlan;
 use super::level::Level;
 use super::stage::ScanStage;
 use crate::error::ExecError;
+use crate::plan::Output;
 
 impl ScanStage {
     /// The stages that follow this one, in order: they merge and order groups in parallel. A query
@@ -38,24 +38,60 @@ impl ScanStage {
     /// # Ok::<(), arrow::error::ArrowError>(())
     /// ```
     pub fn following(self: &Arc<Self>) -> Vec<Arc<dyn Stage>> {
-        match &self.plan.output {
-            OutputPlan::Rows(_) => Vec::new(),
-            OutputPlan::Groups(_) => stages_of_groups(&Level::of_scan(self), true),
-        }
+        Level::of_scan(self).stages(true)
     }
 }
 
-/// For a scan of groups, which may be made as late as when its slots have run. Its groups are put in
-/// order if they `are_ordered`.
-pub(super) fn stages_of_groups(level: &Arc<Level>, are_ordered: bool) -> Vec<Arc<dyn Stage>> {
-    let mut stages: Vec<Arc<dyn Stage>> = vec![
-        Arc::new(PartitionTables(Arc::clone(level))),
-        Arc::new(MergeGroups(Arc::clone(level))),
-    ];
-    if are_ordered {
-        stages.push(Arc::new(OrderGroups(Arc::clone(level))));
+impl Level {
+    /// The stages that make the scan and run it. Groups are merged, and put in order if they
+    /// `are_ordered`.
+    pub(super) fn stages(self: &Arc<Self>, are_ordered: bool) -> Vec<Arc<dyn Stage>> {
+        let mut stages: Vec<Arc<dyn Stage>> = Vec::new();
+        if !self.reads_a_table() {
+            stages.push(Arc::new(MakeScan(Arc::clone(self))));
+            stages.push(Arc::new(LateScan(Arc::clone(self))));
+        }
+        if let Output::Groups { .. } = self.plan().output {
+            stages.push(Arc::new(PartitionTables(Arc::clone(self))));
+            stages.push(Arc::new(MergeGroups(Arc::clone(self))));
+            if are_ordered {
+                stages.push(Arc::new(OrderGroups(Arc::clone(self))));
+            }
+        }
+        stages
     }
-    stages
+}
+
+struct MakeScan(Arc<Level>);
+
+impl Stage for MakeScan {
+    fn name(&self) -> &str {
+        "end the scan below"
+    }
+
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.0.make()
+    }
+}
+
+struct LateScan(Arc<Level>);
+
+impl Stage for LateScan {
+    fn name(&self) -> &str {
+        "scan the result below"
+    }
+
+    fn slots(&self) -> usize {
+        self.0.scan().map_or(0, |scan| scan.slots())
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.0.run(slot, cx)
+    }
 }
 
 struct PartitionTables(Arc<Level>);

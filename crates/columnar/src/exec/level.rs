@@ -4,18 +4,17 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use pipeline_exec::{Stage, StepCx, StepError};
+use pipeline_exec::{Stage as _, StepCx, StepError};
 
 use super::collected::Collected;
 use super::compiled::CompiledScan;
-use super::following::stages_of_groups;
 use super::groups::{Input, Role, Shard};
 use super::groups_table::GroupsTable;
 use super::kept_groups::KeptGroups;
 use super::stage::ScanStage;
 use crate::error::ExecError;
 use crate::memory::{Reservation, copies_bytes};
-use crate::plan::{Output, SelectPlan};
+use crate::plan::SelectPlan;
 use crate::table::MemoryTable;
 
 pub(super) struct Level {
@@ -93,20 +92,6 @@ impl Level {
         Ok(&self.made()?.scan)
     }
 
-    /// The stages that make the scan and run it. Groups are merged, and put in order if they
-    /// `are_ordered`.
-    pub(super) fn stages(self: &Arc<Self>, are_ordered: bool) -> Vec<Arc<dyn Stage>> {
-        let mut stages: Vec<Arc<dyn Stage>> = Vec::new();
-        if !matches!(self.source, Source::Table) {
-            stages.push(Arc::new(MakeScan(Arc::clone(self))));
-            stages.push(Arc::new(LateScan(Arc::clone(self))));
-        }
-        if matches!(self.plan.output, Output::Groups { .. }) {
-            stages.extend(stages_of_groups(self, are_ordered));
-        }
-        stages
-    }
-
     /// The plan, with what was measured so far.
     pub(super) fn explain(&self) -> String {
         self.scan()
@@ -123,7 +108,8 @@ impl Level {
         self.made.get_or_init(|| made);
     }
 
-    fn make(&self) -> Result<(), StepError> {
+    /// Ends the scan below.
+    pub(super) fn make(&self) -> Result<(), StepError> {
         let mut plan = self.plan.clone();
         let made = match &self.source {
             Source::Table => return Ok(()),
@@ -170,6 +156,11 @@ impl Level {
         Ok(())
     }
 
+    /// Whether the scan is that of a table, which is made from the beginning.
+    pub(super) fn reads_a_table(&self) -> bool {
+        matches!(self.source, Source::Table)
+    }
+
     fn role_above(&self, below: &ScanStage, firsts: Option<usize>, are_apart: bool) -> Role {
         let slots = below.plan.slots_of_firsts();
         let input = Input::Groups {
@@ -180,7 +171,7 @@ impl Level {
         Role { input, ..self.role }
     }
 
-    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+    pub(super) fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
         let Made { scan, groups, .. } = self.made()?;
         let Source::States { keys, .. } = &self.source else {
             return scan.run(slot, cx);
@@ -208,36 +199,4 @@ pub(super) fn results(levels: &[Arc<Level>]) -> Result<Vec<RecordBatch>, StepErr
         batches.extend(level.scan()?.merge()?.batches);
     }
     Ok(batches)
-}
-
-struct MakeScan(Arc<Level>);
-
-impl Stage for MakeScan {
-    fn name(&self) -> &str {
-        "end the scan below"
-    }
-
-    fn slots(&self) -> usize {
-        1
-    }
-
-    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        self.0.make()
-    }
-}
-
-struct LateScan(Arc<Level>);
-
-impl Stage for LateScan {
-    fn name(&self) -> &str {
-        "scan the result below"
-    }
-
-    fn slots(&self) -> usize {
-        self.0.scan().map_or(0, |scan| scan.slots())
-    }
-
-    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
-        self.0.run(slot, cx)
-    }
 }

@@ -26,12 +26,11 @@ pub(crate) fn write_plan(
     } else {
         names.join(", ")
     };
-    write!(
-        f,
-        "scan {}: {rows} rows in {} morsels",
-        scan.table.name(),
-        scan.table.morsels()
-    )?;
+    write!(f, "scan {}", scan.table.name())?;
+    // The result of another plan has no rows before that has run.
+    if scan.table.morsels() > 0 {
+        write!(f, ": {rows} rows in {} morsels", scan.table.morsels())?;
+    }
     match skipped {
         Some(skipped) => writeln!(f, ", {skipped} skipped by statistics; reads {columns}")?,
         None => writeln!(f, "; reads {columns}")?,

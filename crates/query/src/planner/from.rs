@@ -14,7 +14,6 @@ use sqlparser::ast::{self, Spanned, TableFactor};
 use super::clause;
 use super::columns::Columns;
 use super::name::names_match;
-use super::plan_query;
 use super::position::{Places, place};
 use crate::catalog::Catalog;
 use crate::error::QueryError;
@@ -30,6 +29,16 @@ pub(super) struct Scope<'a> {
     tables: &'a Catalog,
     with: Option<(&'a ast::Cte, &'a Scope<'a>)>,
     depth: usize,
+}
+
+pub(super) enum Source<'a> {
+    Table(Columns),
+    /// A query in FROM or of WITH, and the names that it may use.
+    Query {
+        query: &'a ast::Query,
+        scope: Scope<'a>,
+        called: &'a str,
+    },
 }
 
 /// What a query reads.
@@ -85,11 +94,11 @@ impl<'a> Scope<'a> {
     }
 }
 
-pub(super) fn plan_from(
-    select: &ast::Select,
-    scope: &Scope<'_>,
+pub(super) fn find_source<'a>(
+    select: &'a ast::Select,
+    scope: &Scope<'a>,
     places: &Places,
-) -> Result<From, QueryError> {
+) -> Result<Source<'a>, QueryError> {
     let source = match select.from.as_slice() {
         [] => return Err(places.unsupported_as("SELECT without FROM", "SELECT")),
         [source] => source,
@@ -110,10 +119,14 @@ pub(super) fn plan_from(
     }
     clause::refuse_of_source(&source.relation, places)?;
     match &source.relation {
-        TableFactor::Table { name, alias, .. } => plan_name(name, alias.as_ref(), scope, places),
+        TableFactor::Table { name, alias, .. } => named(name, alias.as_ref(), scope, places),
         TableFactor::Derived { subquery, alias, .. } => {
             let called = alias.as_ref().map_or("sub-query", |alias| &alias.name.value);
-            plan_sub_query(subquery, called, scope.deeper(places)?, places)
+            Ok(Source::Query {
+                query: subquery,
+                scope: scope.deeper(places)?,
+                called,
+            })
         }
         other => {
             let construct = match other {
@@ -129,12 +142,12 @@ pub(super) fn plan_from(
     }
 }
 
-fn plan_name(
-    name: &ast::ObjectName,
-    alias: Option<&ast::TableAlias>,
-    scope: &Scope<'_>,
+fn named<'a>(
+    name: &'a ast::ObjectName,
+    alias: Option<&'a ast::TableAlias>,
+    scope: &Scope<'a>,
     places: &Places,
-) -> Result<From, QueryError> {
+) -> Result<Source<'a>, QueryError> {
     let position = place(name.span());
     let [ast::ObjectNamePart::Identifier(ident)] = name.0.as_slice() else {
         return Err(QueryError::Unsupported {
@@ -144,7 +157,11 @@ fn plan_name(
     };
     let called = &alias.map_or(ident, |alias| &alias.name).value;
     if let Some((query, names)) = scope.query(ident) {
-        return plan_sub_query(query, called, names.deeper(places)?, places);
+        return Ok(Source::Query {
+            query,
+            scope: names.deeper(places)?,
+            called,
+        });
     }
     let table = scope
         .tables
@@ -154,36 +171,37 @@ fn plan_name(
             candidates: scope.tables.names().map(str::to_owned).collect(),
             position,
         })?;
-    Ok(From {
-        columns: Columns::of_table(Arc::clone(table), called),
-        filter: None,
-        below: Vec::new(),
-    })
+    Ok(Source::Table(Columns::of_table(Arc::clone(table), called)))
 }
 
-fn plan_sub_query(
-    query: &ast::Query,
-    called: &str,
-    scope: Scope<'_>,
-    places: &Places,
-) -> Result<From, QueryError> {
-    let mut below = plan_query(query, &scope, places)?;
-    let last = below.pop().expect("a query has a plan");
-    if let (true, Output::Rows { columns }) = (is_repeated(&last), &last.select.output) {
-        return Ok(From {
-            columns: Columns::new(Arc::clone(&last.select.table), called, columns.clone()),
-            filter: last.select.filter,
-            below,
-        });
+impl From {
+    pub(super) fn table(columns: Columns) -> Self {
+        Self {
+            columns,
+            filter: None,
+            below: Vec::new(),
+        }
     }
-    let schema = last.schema();
-    below.push(last);
-    let result = MemoryTable::try_new(called, schema, []).expect("no batch has other types");
-    Ok(From {
-        columns: Columns::of_table(Arc::new(result), called),
-        filter: None,
-        below,
-    })
+
+    /// `below` are the plans of a query.
+    pub(super) fn result(mut below: Vec<LevelPlan>, called: &str) -> Self {
+        let last = below.pop().expect("a query has a plan");
+        if let (true, Output::Rows { columns }) = (is_repeated(&last), &last.select.output) {
+            return Self {
+                columns: Columns::new(Arc::clone(&last.select.table), called, columns.clone()),
+                filter: last.select.filter,
+                below,
+            };
+        }
+        let schema = last.schema();
+        below.push(last);
+        let result = MemoryTable::try_new(called, schema, []).expect("no batch has other types");
+        Self {
+            columns: Columns::of_table(Arc::new(result), called),
+            filter: None,
+            below,
+        }
+    }
 }
 
 /// Whether the query above may compute the columns from the rows that this one reads.

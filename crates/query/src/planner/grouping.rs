@@ -8,7 +8,7 @@ use sqlparser::ast;
 use super::columns::Columns;
 use super::group::GroupColumns;
 use super::grouping_sets::GroupingSets;
-use super::{OutputItem, plan_condition, plan_keys, plan_order};
+use super::items::{OutputItem, plan_condition, plan_keys, plan_order};
 use crate::error::QueryError;
 
 struct PlannedSet {

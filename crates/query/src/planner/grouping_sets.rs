@@ -97,15 +97,25 @@ fn too_many(element: &Sql) -> QueryError {
 
 #[cfg(test)]
 mod tests {
+    use sqlparser::ast::{GroupByExpr, SetExpr, Statement};
     use sqlparser::dialect::GenericDialect;
     use sqlparser::parser::Parser;
 
     use super::*;
 
     fn sets(group_by: &str) -> Vec<String> {
-        let mut parser = Parser::new(&GenericDialect {}).try_with_sql(group_by).unwrap();
-        let group_by = parser.parse_comma_separated(Parser::parse_group_by_expr).unwrap();
-        let GroupingSets { keys, sets } = GroupingSets::of(&group_by).unwrap();
+        let sql = format!("select 1 from t group by {group_by}");
+        let parsed = Parser::parse_sql(&GenericDialect {}, &sql).unwrap();
+        let [Statement::Query(query)] = parsed.as_slice() else {
+            panic!("a query");
+        };
+        let SetExpr::Select(select) = query.body.as_ref() else {
+            panic!("a SELECT");
+        };
+        let GroupByExpr::Expressions(group_by, _) = &select.group_by else {
+            panic!("keys");
+        };
+        let GroupingSets { keys, sets } = GroupingSets::of(group_by).unwrap();
         let name = |key: &usize| keys[*key].to_string();
         let text = |set: &Vec<usize>| set.iter().map(name).collect::<Vec<_>>().join(" ");
         sets.iter().map(text).collect()

@@ -41,12 +41,8 @@ impl Bench for Executor {
     }
 
     fn workloads(&self, options: &Options) -> anyhow::Result<Vec<Workload>> {
-        let mut all = vec![
-            tree::workload(),
-            unbalanced::workload(),
-            queens::workload(),
-            skynet::workload(),
-        ];
+        let mut all: Vec<Workload> = tree::workloads().into();
+        all.extend([unbalanced::workload(), queens::workload(), skynet::workload()]);
         all.extend(fan_out::workloads());
         all.extend(producer::workloads());
         all.extend(push::workloads());

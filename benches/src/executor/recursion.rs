@@ -38,34 +38,58 @@ pub(super) fn count<N: Recursion>() -> u64 {
     nodes
 }
 
-const OURS: [Ours; 6] = [
+const ONE_WORKER: &str = "windlass, 1 worker";
+
+static OURS: [Ours; 6] = [
     Ours::plain(),
     Ours::pinned(),
     Ours::with("windlass, all public", |config| {
         config.tune(|tuning| tuning.private_tasks = 0)
     }),
-    Ours::with("windlass, 1 worker", |config| config.workers(1)),
+    Ours::with(ONE_WORKER, |config| config.workers(1)),
     Ours::with("windlass, 4 workers", |config| config.workers(4)),
     Ours::with("windlass, 16 workers", |config| config.workers(16)),
 ];
 
 pub(super) fn contenders<N: Recursion>(nodes: u64) -> Vec<Contender> {
-    let mut all: Vec<Contender> = Vec::new();
-    for ours in OURS {
-        all.push(Contender::ours(ours.name, move || windlass::<N>(ours.config())));
-    }
-    all.push(Contender::peer("rayon join", || {
+    let mut all: Vec<Contender> = OURS.iter().map(ours::<N>).collect();
+    all.push(joined::<N>());
+    all.push(Contender::peer("rayon scope.spawn", rayon_scope::<N>));
+    all.push(chili::<N>());
+    all.push(Contender::peer("tokio spawn", move || tokio::<N>(nodes)).slow(3));
+    all.push(serial::<N>());
+    all
+}
+
+/// For trees of which no spawner could hold the tasks.
+pub(super) fn fork_join<N: Recursion>() -> Vec<Contender> {
+    let few = OURS
+        .iter()
+        .filter(|ours| ours.name == "windlass" || ours.name == ONE_WORKER);
+    let peers = [joined::<N>(), chili::<N>(), serial::<N>()];
+    few.map(ours::<N>).chain(peers).collect()
+}
+
+fn ours<N: Recursion>(ours: &'static Ours) -> Contender {
+    Contender::ours(ours.name, move || windlass::<N>(ours.config()))
+}
+
+fn joined<N: Recursion>() -> Contender {
+    Contender::peer("rayon join", || {
         let pool = rayon_pool(Arc::default());
         move || pool.install(|| N::root().joined())
-    }));
-    all.push(Contender::peer("rayon scope.spawn", rayon_scope::<N>));
-    all.push(Contender::peer("chili", || {
+    })
+}
+
+fn chili<N: Recursion>() -> Contender {
+    Contender::peer("chili", || {
         let pool = chili_pool();
         move || N::root().chili(&mut pool.scope())
-    }));
-    all.push(Contender::peer("tokio spawn", move || tokio::<N>(nodes)).slow(3));
-    all.push(Contender::serial(|| std::hint::black_box(N::root()).serial()));
-    all
+    })
+}
+
+fn serial<N: Recursion>() -> Contender {
+    Contender::serial(|| std::hint::black_box(N::root()).serial())
 }
 
 pub(super) fn targets(
@@ -77,7 +101,7 @@ pub(super) fn targets(
     let mut all = vec![Target::at_most(of_best, Of::Best(&["rayon join", "chili"]))];
     all.extend(of_rayon.map(|times| Target::at_most(times, Of::Best(&["rayon join"]))));
     if one_worker {
-        all.push(Target::at_most(1.2, Of::Row("serial")).row("windlass, 1 worker"));
+        all.push(Target::at_most(1.2, Of::Row("serial")).row(ONE_WORKER));
     }
     if more_workers {
         all.push(Target::at_most(1.3, Of::Row("windlass")).row("windlass, 4 workers"));

@@ -1,35 +1,48 @@
 //! A complete binary tree, a task a node: the tasks only spawn.
 
 use super::recursion::{self, Recursion};
+use crate::contender::Contender;
 use crate::workload::{Column, Workload};
 
 const NODES: u64 = (1 << 21) - 1;
+/// Nodes of a run that is long enough for chili's second thread to find work.
+const MANY: u64 = (1 << 25) - 1;
 
-pub(super) fn workload() -> Workload {
-    Workload::new(
-        "tree",
-        "A complete binary tree of 2,097,151 nodes, a task a node; the answer is the sum of the \
-         nodes' numbers.",
-    )
-    .units(NODES)
-    .columns([Column::ns_per("ns per node")])
-    .answer(|| NODES * (NODES + 1) / 2)
-    .rows(recursion::contenders::<Node>(NODES))
-    .targets(recursion::targets(0.9, Some(0.35), true, true))
+pub(super) fn workloads() -> [Workload; 2] {
+    [
+        workload::<NODES>("tree", recursion::contenders::<Node<NODES>>(NODES)),
+        workload::<MANY>("large tree", recursion::fork_join::<Node<MANY>>()),
+    ]
 }
 
-/// A node's number, as in a heap: the children of `n` are `2 n` and `2 n + 1`.
-#[derive(Clone, Copy)]
-struct Node(u32);
+fn workload<const N: u64>(name: &str, rows: Vec<Contender>) -> Workload {
+    let has_more_workers = rows.iter().any(|row| row.name == "windlass, 16 workers");
+    Workload::new(
+        name,
+        format!(
+            "A complete binary tree of {N} nodes, a task a node; the answer is the sum of the \
+             nodes' numbers."
+        ),
+    )
+    .units(N)
+    .columns([Column::ns_per("ns per node")])
+    .answer(|| N * (N + 1) / 2)
+    .rows(rows)
+    .targets(recursion::targets(0.9, Some(0.35), true, has_more_workers))
+}
 
-impl Node {
+/// A node's number, as in a heap of `N` nodes: the children of `n` are `2 n` and `2 n + 1`.
+#[derive(Clone, Copy)]
+struct Node<const N: u64>(u32);
+
+impl<const N: u64> Node<N> {
     fn children(self) -> Option<[Self; 2]> {
         let left = self.0 * 2;
-        (u64::from(left) <= NODES).then_some([Self(left), Self(left + 1)])
+        (u64::from(left) <= N).then_some([Self(left), Self(left + 1)])
     }
 }
 
-impl Recursion for Node {
+impl<const N: u64> Recursion for Node<N> {
     fn root() -> Self {
         Self(1)
     }

@@ -16,6 +16,9 @@ pub(crate) struct PrivateTasks<T> {
     /// Newest last. Fixed size and in place: one more pointer would cost a third of a short task's
     /// time.
     tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
+    /// Newer than all `tasks`. A task that spawns and ends hands its last child over here, without
+    /// the buffer's length, which each push and pop would read where the last one wrote it.
+    newest: Option<T>,
     overflow: VecDeque<T>,
     quiet: SleepWord,
     /// `quiet` for pops; no valid word after the tick of a push, so that the next pop ticks.
@@ -23,9 +26,9 @@ pub(crate) struct PrivateTasks<T> {
     /// Every pop writes it and only ticks read it; the loop that pops keeps a [`PopsLeft`].
     pops_left: u32,
     pops_set: u32,
-    /// Buffer length up to which pushes need no tick.
+    /// Length of `tasks` up to which pushes need no tick.
     room: usize,
-    /// The buffer's length at the last tick, corrected for tasks that came or went without a
+    /// The number of buffered tasks at the last tick, corrected for tasks that came or went without a
     /// counted push or pop. It wraps around.
     base: usize,
     capacity: usize,
@@ -48,6 +51,7 @@ impl<T> PrivateTasks<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             tasks: ArrayVec::new(),
+            newest: None,
             overflow: VecDeque::new(),
             quiet: SleepWord::NEVER,
             quiet_for_pops: SleepWord::NEVER,
@@ -62,7 +66,12 @@ impl<T> PrivateTasks<T> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.tasks.len() + self.overflow.len()
+        self.buffered() + self.overflow.len()
+    }
+
+    #[inline]
+    fn buffered(&self) -> usize {
+        self.tasks.len() + usize::from(self.newest.is_some())
     }
 
     pub(crate) fn are_allowed(&self) -> bool {
@@ -76,7 +85,9 @@ impl<T> PrivateTasks<T> {
 
     #[inline]
     pub(crate) fn push(&mut self, task: T) {
-        self.tasks.push(task);
+        if let Some(older) = self.newest.replace(task) {
+            self.tasks.push(older);
+        }
     }
 
     /// Follows a tick.
@@ -85,10 +96,11 @@ impl<T> PrivateTasks<T> {
             self.overflow.push_back(task);
             self.base = self.base.wrapping_sub(1);
         } else {
-            if self.tasks.len() >= self.capacity {
+            if self.buffered() >= self.capacity {
+                self.settle();
                 self.overflow_oldest(self.tasks.len().div_ceil(2));
             }
-            self.tasks.push(task);
+            self.push(task);
         }
     }
 
@@ -96,6 +108,7 @@ impl<T> PrivateTasks<T> {
         if run.is_empty() {
             return;
         }
+        self.settle();
         self.overflow_oldest(self.tasks.len());
         self.holds_batch = true;
         self.room = 0;
@@ -135,7 +148,7 @@ impl<T> PrivateTasks<T> {
     }
 
     pub(crate) fn pop(&mut self) -> Option<T> {
-        if self.tasks.is_empty() {
+        if self.buffered() == 0 {
             self.holds_batch = false;
             self.refill();
         }
@@ -146,11 +159,16 @@ impl<T> PrivateTasks<T> {
 
     #[inline(always)]
     fn take_newest(&mut self) -> Option<T> {
-        self.tasks.pop()
+        self.newest.take().or_else(|| self.tasks.pop())
+    }
+
+    fn settle(&mut self) {
+        self.tasks.extend(self.newest.take());
     }
 
     /// Oldest first; of a batch the last tasks, in its order.
     pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
+        self.settle();
         let from_overflow = n.min(self.overflow.len());
         let buffered = n - from_overflow;
         if self.holds_batch {
@@ -180,14 +198,20 @@ impl<T> PrivateTasks<T> {
     }
 
     pub(crate) fn limit_room(&mut self, room: usize) {
-        self.room = self.room.min(room.saturating_sub(self.overflow.len()));
+        self.room = self.room.min(self.room_of(room));
+    }
+
+    /// What `tasks` may hold of `room` for all tasks, if there is a newest beside them.
+    fn room_of(&self, room: usize) -> usize {
+        let buffered = room.saturating_sub(self.overflow.len()).min(self.capacity);
+        buffered.saturating_sub(1)
     }
 
     pub(crate) fn take_counts(&mut self) -> OperationCounts {
         let popped = self.pops_set - self.pops_left;
-        let pushed = (self.tasks.len() + popped as usize).wrapping_sub(self.base);
+        let pushed = (self.buffered() + popped as usize).wrapping_sub(self.base);
         self.pops_set = self.pops_left;
-        self.base = self.tasks.len();
+        self.base = self.buffered();
         OperationCounts {
             pushed: u32::try_from(pushed).unwrap_or(u32::MAX),
             popped,
@@ -200,7 +224,7 @@ impl<T> PrivateTasks<T> {
         self.room = if self.holds_batch {
             0
         } else {
-            room.saturating_sub(self.overflow.len()).min(self.capacity)
+            self.room_of(room)
         };
         self.quiet_for_pops = if popping { quiet } else { SleepWord::NEVER };
         if popping {
@@ -255,10 +279,10 @@ mod tests {
     fn nothing_goes_into_reserve_before_the_buffer_is_full_and_then_the_older_half_does() {
         let mut tasks = resting(4, 9, 4);
         (0..4).for_each(|task| tasks.push_or_overflow(task));
-        assert_eq!((tasks.tasks.len(), tasks.overflow.len()), (4, 0));
+        assert_eq!((tasks.buffered(), tasks.overflow.len()), (4, 0));
         tasks.push_or_overflow(4);
         assert_eq!(tasks.overflow, [0, 1]);
-        assert_eq!(tasks.tasks[..], [2, 3, 4]);
+        assert_eq!((&tasks.tasks[..], tasks.newest), (&[2, 3][..], Some(4)));
     }
 
     #[test]

@@ -7,7 +7,6 @@
 //! ```
 
 mod direct_address;
-mod fixed_width;
 mod grouping;
 mod growth;
 mod hand_over;

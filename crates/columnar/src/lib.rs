@@ -6,6 +6,7 @@ mod error;
 mod exec;
 mod expr;
 mod filter;
+mod fixed_width;
 mod group_by;
 mod memory;
 mod narrow;

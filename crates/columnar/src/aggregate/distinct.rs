@@ -1,12 +1,20 @@
-//! `count(distinct x)`: a table of pairs of group and value.
+//! `count(distinct x)`: tables of pairs of group and value.
 //!
-//! A value is kept in arrow's row encoding. Each state has its own encoder, so states merge by
-//! these bytes.
+//! A value is kept in 128 bits if it fits, like a key of GROUP BY, and otherwise in arrow's row
+//! encoding: a long text. Each state has its own encoder, so states merge by these bits and bytes.
+//!
+//! ```text
+//!   rows ─► seen lately? ─► list ─┐  a list may hold a pair twice
+//!   rows ─► seen lately? ─► list ─┼─► merge of few groups: a table, each pair once
+//! ```
+//!
+//! A table of all pairs of a slot would not fit a core's cache, and the merge would look up each of
+//! its pairs again.
 
-use std::hash::Hasher;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array};
+use arrow::array::{Array, ArrayRef, Int64Array, UInt32Array};
+use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, SortField};
 
@@ -15,8 +23,9 @@ use super::group_ids::GroupIds;
 use super::members::Members;
 use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::{Expr, canonical_floats};
+use crate::fixed_width::FixedWidthLayout;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec, encoded_bytes};
-use crate::partition::{StableHasher, hash_fixed_key};
+use crate::partition::{hash_bytes, hash_fixed_key};
 
 pub(super) struct CountDistinct;
 
@@ -37,77 +46,290 @@ impl Definition for CountDistinct {
         argument: Option<&DataType>,
         pool: Option<&Arc<MemoryPool>>,
     ) -> Box<dyn AggregateState> {
-        let argument = argument.expect("distinct values have an argument").clone();
-        let converter = RowConverter::new(vec![SortField::new(argument)]).expect("a comparable type");
+        let argument = argument.expect("distinct values have an argument");
+        let converter = RowConverter::new(vec![SortField::new(argument.clone())]).expect("a comparable type");
         Box::new(DistinctState {
-            pairs: Members::new(pool),
-            values: Values {
-                bytes: ReservedVec::new(pool),
-                ends: ReservedVec::new(pool),
-            },
-            hashes: ReservedVec::new(pool),
-            table: ReservedTable::new(pool),
+            layout: FixedWidthLayout::new(std::slice::from_ref(argument)),
             converter,
+            short: Pairs::new(pool),
+            long: Pairs::new(pool),
             pool: pool.cloned(),
         })
     }
 }
 
 struct DistinctState {
+    /// `None` if no value fits.
+    layout: Option<FixedWidthLayout>,
     converter: RowConverter,
-    pairs: Members,
-    values: Values,
-    /// The hash of each value, without its group.
-    hashes: ReservedVec<u64>,
-    /// Empty after an arrangement of groups.
-    table: ReservedTable,
+    short: Pairs<ReservedVec<u128>>,
+    long: Pairs<LongValues>,
     pool: Option<Arc<MemoryPool>>,
 }
 
-impl DistinctState {
-    fn add(&mut self, group: usize, value: &[u8], hash: u64) -> Result<(), StateError> {
-        let (group_of, hashes, values) = (self.pairs.group_of(), &self.hashes, &self.values);
-        let hash_of = |pair: u32| pair_hash(group_of[pair as usize], hashes[pair as usize]);
-        if self.table.is_empty() {
-            for pair in 0..hashes.len() as u32 {
-                self.table.insert(hash_of(pair), pair, hash_of)?;
-            }
+struct Pairs<V> {
+    members: Members,
+    values: V,
+    lately: Lately,
+    /// All pairs, each once; empty while a pair may be twice in the list.
+    table: ReservedTable,
+}
+
+/// A pair for each place of a hash: the one that was last added there.
+struct Lately(ReservedVec<(u32, u32)>);
+
+/// Places of [`Lately`] at first, and at most: half of a core's second level of cache.
+const PLACES_MIN: usize = 1 << 10;
+const PLACES_MAX: usize = 1 << 16;
+
+/// The values of pairs.
+trait Values: Sized {
+    type Value<'a>: Copy
+    where
+        Self: 'a;
+
+    fn new(pool: Option<&Arc<MemoryPool>>) -> Self;
+
+    fn pool(&self) -> Option<&Arc<MemoryPool>>;
+
+    fn hash_of(value: Self::Value<'_>) -> u64;
+
+    fn hash(&self, pair: usize) -> u64;
+
+    fn value(&self, pair: usize) -> Self::Value<'_>;
+
+    fn is(&self, pair: usize, value: Self::Value<'_>) -> bool;
+
+    fn push(&mut self, value: Self::Value<'_>) -> Result<(), MemoryExceeded>;
+}
+
+impl<V: Values> Pairs<V> {
+    fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            members: Members::new(pool),
+            values: V::new(pool),
+            lately: Lately(ReservedVec::new(pool)),
+            table: ReservedTable::new(pool),
         }
-        let is_it = |pair: u32| group_of[pair as usize] == group as u32 && values.of(pair as usize) == value;
-        let pair_hash = pair_hash(group as u32, hash);
-        if self.table.find(pair_hash, is_it).is_some() {
+    }
+
+    /// Adds a pair of a row.
+    #[inline]
+    fn note(&mut self, group: u32, value: V::Value<'_>) -> Result<(), StateError> {
+        let hash = pair_hash(group, V::hash_of(value));
+        if !self.table.is_empty() {
+            return self.add(group, value, hash);
+        }
+        if self
+            .lately
+            .find(hash)
+            .is_some_and(|pair| self.is(pair, group, value))
+        {
             return Ok(());
         }
-        let pair = hashes.len() as u32;
-        self.pairs.push(group)?;
-        self.values.push(value)?;
-        self.hashes.push(hash)?;
-        let (group_of, hashes) = (self.pairs.group_of(), &self.hashes);
-        Ok(self.table.insert(pair_hash, pair, |pair| {
-            self::pair_hash(group_of[pair as usize], hashes[pair as usize])
+        let pairs = self.members.len();
+        if pairs >= self.lately.0.len() && pairs < PLACES_MAX {
+            self.lately.grow()?;
+            for pair in 0..pairs as u32 {
+                let hash = self.hash(pair);
+                self.lately.put(hash, pair);
+            }
+        }
+        self.lately.put(hash, pairs as u32);
+        self.push(group, value)
+    }
+
+    /// Adds a pair to the table.
+    #[inline]
+    fn add(&mut self, group: u32, value: V::Value<'_>, hash: u64) -> Result<(), StateError> {
+        if self
+            .table
+            .find(hash, |pair| self.is(pair, group, value))
+            .is_some()
+        {
+            return Ok(());
+        }
+        let pair = self.members.len() as u32;
+        self.push(group, value)?;
+        let (group_of, values) = (self.members.group_of(), &self.values);
+        Ok(self.table.insert(hash, pair, |pair| {
+            pair_hash(group_of[pair as usize], values.hash(pair as usize))
         })?)
     }
-}
 
-struct Values {
-    bytes: ReservedVec<u8>,
-    ends: ReservedVec<usize>,
-}
-
-impl Values {
-    fn of(&self, pair: usize) -> &[u8] {
-        let start = pair.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[pair]]
+    fn push(&mut self, group: u32, value: V::Value<'_>) -> Result<(), StateError> {
+        self.members.push(group as usize)?;
+        Ok(self.values.push(value)?)
     }
 
-    fn push(&mut self, value: &[u8]) -> Result<(), MemoryExceeded> {
-        self.bytes.extend_from_slice(value)?;
-        self.ends.push(self.bytes.len())
+    fn is(&self, pair: u32, group: u32, value: V::Value<'_>) -> bool {
+        self.members.group_of()[pair as usize] == group && self.values.is(pair as usize, value)
     }
+
+    fn hash(&self, pair: u32) -> u64 {
+        let group = self.members.group_of()[pair as usize];
+        pair_hash(group, self.values.hash(pair as usize))
+    }
+
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        let pool = self.values.pool();
+        self.lately = Lately(ReservedVec::new(pool));
+        self.table = ReservedTable::new(pool);
+        self.members.arrange(order)
+    }
+
+    fn merge(&mut self, from: &Self, first: usize, map: &[u32]) -> Result<(), StateError> {
+        if self.may_repeat() {
+            *self = self.each_once()?;
+        }
+        from.members.of_groups(first, map.len(), |pair, group| {
+            let value = from.values.value(pair);
+            self.add(map[group], value, pair_hash(map[group], V::hash_of(value)))
+        })
+    }
+
+    fn may_repeat(&self) -> bool {
+        self.table.is_empty() && self.members.len() > 0
+    }
+
+    fn each_once(&self) -> Result<Self, StateError> {
+        let pool = self.values.pool();
+        let mut once = Self::new(pool);
+        once.members.resize(self.members.groups());
+        for pair in 0..self.members.len() {
+            let (group, value) = (self.members.group_of()[pair], self.values.value(pair));
+            once.add(group, value, pair_hash(group, V::hash_of(value)))?;
+        }
+        Ok(once)
+    }
+
+    fn count(&self, counts: &mut [i64]) -> Result<(), StateError> {
+        if self.may_repeat() {
+            return self.each_once()?.count(counts);
+        }
+        for &group in self.members.group_of() {
+            counts[group as usize] += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Lately {
+    #[inline]
+    fn find(&self, hash: u64) -> Option<u32> {
+        let &(tag, pair) = self.0.get(hash as usize & self.0.len().wrapping_sub(1))?;
+        (tag == tag_of(hash) && pair != u32::MAX).then_some(pair)
+    }
+
+    #[inline]
+    fn put(&mut self, hash: u64, pair: u32) {
+        let place = hash as usize & self.0.len().wrapping_sub(1);
+        if let Some(place) = self.0.get_mut(place) {
+            *place = (tag_of(hash), pair);
+        }
+    }
+
+    fn grow(&mut self) -> Result<(), MemoryExceeded> {
+        let places = (4 * self.0.len()).clamp(PLACES_MIN, PLACES_MAX);
+        self.0.clear();
+        self.0.resize(places, (0, u32::MAX))
+    }
+}
+
+fn tag_of(hash: u64) -> u32 {
+    (hash >> 32) as u32
 }
 
 fn pair_hash(group: u32, hash: u64) -> u64 {
     hash_fixed_key(u128::from(hash) << 64 | u128::from(group))
+}
+
+impl Values for ReservedVec<u128> {
+    type Value<'a> = u128;
+
+    fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
+        ReservedVec::new(pool)
+    }
+
+    fn pool(&self) -> Option<&Arc<MemoryPool>> {
+        ReservedVec::pool(self)
+    }
+
+    #[inline]
+    fn hash_of(value: u128) -> u64 {
+        hash_fixed_key(value)
+    }
+
+    #[inline]
+    fn hash(&self, pair: usize) -> u64 {
+        hash_fixed_key(self[pair])
+    }
+
+    fn value(&self, pair: usize) -> u128 {
+        self[pair]
+    }
+
+    #[inline]
+    fn is(&self, pair: usize, value: u128) -> bool {
+        self[pair] == value
+    }
+
+    #[inline]
+    fn push(&mut self, value: u128) -> Result<(), MemoryExceeded> {
+        ReservedVec::push(self, value)
+    }
+}
+
+struct LongValues {
+    bytes: ReservedVec<u8>,
+    ends: ReservedVec<usize>,
+    hashes: ReservedVec<u64>,
+}
+
+impl LongValues {
+    fn bytes(&self, pair: usize) -> &[u8] {
+        let start = pair.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[pair]]
+    }
+}
+
+impl Values for LongValues {
+    /// With its hash.
+    type Value<'a> = (&'a [u8], u64);
+
+    fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            bytes: ReservedVec::new(pool),
+            ends: ReservedVec::new(pool),
+            hashes: ReservedVec::new(pool),
+        }
+    }
+
+    fn pool(&self) -> Option<&Arc<MemoryPool>> {
+        self.bytes.pool()
+    }
+
+    fn hash_of((_, hash): (&[u8], u64)) -> u64 {
+        hash
+    }
+
+    fn hash(&self, pair: usize) -> u64 {
+        self.hashes[pair]
+    }
+
+    fn value(&self, pair: usize) -> (&[u8], u64) {
+        (self.bytes(pair), self.hashes[pair])
+    }
+
+    fn is(&self, pair: usize, (bytes, hash): (&[u8], u64)) -> bool {
+        self.hashes[pair] == hash && self.bytes(pair) == bytes
+    }
+
+    fn push(&mut self, (bytes, hash): (&[u8], u64)) -> Result<(), MemoryExceeded> {
+        self.bytes.extend_from_slice(bytes)?;
+        self.ends.push(self.bytes.len())?;
+        self.hashes.push(hash)
+    }
 }
 
 impl AggregateState for DistinctState {
@@ -116,47 +338,65 @@ impl AggregateState for DistinctState {
     }
 
     fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
-        self.pairs.resize(groups);
+        self.short.members.resize(groups);
+        self.long.members.resize(groups);
         Ok(())
     }
 
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
         let values = canonical_floats(values.expect("distinct values have an argument"));
         let nulls = values.logical_nulls();
-        let columns = [values];
         let mut reservation = Reservation::of(self.pool.clone());
-        reservation.grow(encoded_bytes(&columns))?;
-        let rows = self.converter.convert_columns(&columns)?;
+        let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
+        let encoded = match &self.layout {
+            Some(layout) => {
+                reservation.grow(values.len() * size_of::<(u128, u32)>())?;
+                let values = std::slice::from_ref(&values);
+                layout.pack(values, values[0].len(), &mut fixed_keys, &mut long);
+                let rows = UInt32Array::from(long.clone());
+                take(&values[0], &rows, None)?
+            }
+            None => {
+                long.extend(0..values.len() as u32);
+                Arc::clone(&values)
+            }
+        };
+        let encoded = [encoded];
+        reservation.grow(encoded_bytes(&encoded))?;
+        let encoded = self.converter.convert_columns(&encoded)?;
+        let mut long = long.into_iter().zip(encoded.iter()).peekable();
         let mut result = Ok(());
         groups.for_each(nulls.as_ref(), |group, row| {
-            if result.is_ok() {
-                let value = rows.row(row);
-                let value = value.data();
-                let mut hasher = StableHasher::new();
-                hasher.write(value);
-                result = self.add(group, value, hasher.finish());
+            if result.is_err() {
+                return;
             }
+            // NULL is no value, but long if all values are.
+            while long.next_if(|(at, _)| (*at as usize) < row).is_some() {}
+            result = match long.next_if(|(at, _)| *at as usize == row) {
+                Some((_, value)) => self
+                    .long
+                    .note(group as u32, (value.data(), hash_bytes(value.data()))),
+                None => self.short.note(group as u32, fixed_keys[row]),
+            };
         });
         result
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        self.table = ReservedTable::new(self.pool.as_ref());
-        self.pairs.arrange(order)
+        self.short.arrange(order)?;
+        self.long.arrange(order)
     }
 
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
-        from.pairs.of_groups(first, map.len(), |pair, group| {
-            self.add(map[group] as usize, from.values.of(pair), from.hashes[pair])
-        })
+        self.short.merge(&from.short, first, map)?;
+        self.long.merge(&from.long, first, map)
     }
 
     fn finish(&self, _data_type: &DataType) -> Result<ArrayRef, StateError> {
-        let mut counts = vec![0i64; self.pairs.groups()];
-        for &group in self.pairs.group_of() {
-            counts[group as usize] += 1;
-        }
+        let mut counts = vec![0i64; self.short.members.groups()];
+        self.short.count(&mut counts)?;
+        self.long.count(&mut counts)?;
         Ok(shared(Int64Array::from(counts)))
     }
 }

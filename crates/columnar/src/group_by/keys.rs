@@ -5,7 +5,7 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 
-use super::fixed_width::FixedWidthLayout;
+use crate::fixed_width::FixedWidthLayout;
 use crate::partition::{hash_bytes, hash_fixed_key};
 
 #[derive(Debug)]

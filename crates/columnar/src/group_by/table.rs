@@ -18,10 +18,10 @@ use arrow::row::Rows;
 use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
-use super::fixed_width::{FixedWidthLayout, Numbers};
 use super::keys::{KeyEncoding, RowKeys};
 use super::partitioned_keys::PartitionedKeys;
 use crate::aggregate::{GroupIds, count_all};
+use crate::fixed_width::{FixedWidthLayout, Numbers};
 use crate::memory::{
     MemoryExceeded, MemoryPool, Reservation, ReservedRows, ReservedTable, ReservedVec, encoded_bytes,
 };

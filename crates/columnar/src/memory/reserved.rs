@@ -82,6 +82,10 @@ impl<T> ReservedVec<T> {
         (self.values, self.reservation)
     }
 
+    pub(crate) fn pool(&self) -> Option<&Arc<MemoryPool>> {
+        self.reservation.pool()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.values.clear();
     }

@@ -2,11 +2,11 @@
 
 mod aggregate;
 pub mod chunked;
+mod encoding;
 mod error;
 mod exec;
 mod expr;
 mod filter;
-mod fixed_width;
 mod group_by;
 mod memory;
 mod narrow;

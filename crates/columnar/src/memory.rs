@@ -14,7 +14,7 @@ mod shared;
 
 pub use pool::{MemoryExceeded, MemoryPool};
 pub use reservation::Reservation;
-pub(crate) use reserved::{ReservedRows, ReservedTable, ReservedVec};
+pub(crate) use reserved::{ReservedTable, ReservedVec};
 pub(crate) use retained::{
     BorrowedBuffer, RetainedSize, compact, compact_bytes, compacts_bytes, copies_bytes, encoded_bytes, width,
     with_own_strings,

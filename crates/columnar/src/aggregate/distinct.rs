@@ -1,7 +1,7 @@
 //! `count(distinct x)`: tables of pairs of group and value.
 //!
-//! A value is kept in 128 bits if it fits, like a key of GROUP BY, and otherwise in arrow's row
-//! encoding: a long text. Each state has its own encoder, so states merge by these bits and bytes.
+//! A value is kept in 128 bits if it fits, like a key of GROUP BY, and otherwise as bytes: a
+//! long text. Each state has its own encoder, so states merge by these bits and bytes.
 //!
 //! ```text
 //!   rows ─► seen lately? ─► list ─┐  a list may hold a pair twice
@@ -16,15 +16,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, Int64Array, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::DataType;
-use arrow::row::{RowConverter, SortField};
 
 use super::definition::Definition;
 use super::group_ids::GroupIds;
 use super::members::Members;
 use super::state::{AggregateState, StateError, same_kind, shared};
+use crate::encoding::{EncodedRows, FixedWidthLayout, RowEncoder};
 use crate::expr::{Expr, canonical_floats};
-use crate::fixed_width::FixedWidthLayout;
-use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec, encoded_bytes};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec};
 use crate::partition::{hash_bytes, hash_fixed_key};
 
 pub(super) struct CountDistinct;
@@ -47,10 +46,10 @@ impl Definition for CountDistinct {
         pool: Option<&Arc<MemoryPool>>,
     ) -> Box<dyn AggregateState> {
         let argument = argument.expect("distinct values have an argument");
-        let converter = RowConverter::new(vec![SortField::new(argument.clone())]).expect("a comparable type");
+        let encoder = RowEncoder::new([argument].into_iter()).expect("a comparable type");
         Box::new(DistinctState {
             layout: FixedWidthLayout::new(std::slice::from_ref(argument)),
-            converter,
+            encoder,
             short: Pairs::new(pool),
             long: Pairs::new(pool),
             pool: pool.cloned(),
@@ -61,7 +60,7 @@ impl Definition for CountDistinct {
 struct DistinctState {
     /// `None` if no value fits.
     layout: Option<FixedWidthLayout>,
-    converter: RowConverter,
+    encoder: RowEncoder,
     short: Pairs<ReservedVec<u128>>,
     long: Pairs<LongValues>,
     pool: Option<Arc<MemoryPool>>,
@@ -280,33 +279,24 @@ impl Values for ReservedVec<u128> {
     }
 }
 
+/// Encoded values and their hashes.
 struct LongValues {
-    bytes: ReservedVec<u8>,
-    ends: ReservedVec<usize>,
+    rows: EncodedRows,
     hashes: ReservedVec<u64>,
 }
 
-impl LongValues {
-    fn bytes(&self, pair: usize) -> &[u8] {
-        let start = pair.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.bytes[start..self.ends[pair]]
-    }
-}
-
 impl Values for LongValues {
-    /// With its hash.
     type Value<'a> = (&'a [u8], u64);
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
-            bytes: ReservedVec::new(pool),
-            ends: ReservedVec::new(pool),
+            rows: EncodedRows::new(pool),
             hashes: ReservedVec::new(pool),
         }
     }
 
     fn pool(&self) -> Option<&Arc<MemoryPool>> {
-        self.bytes.pool()
+        self.hashes.pool()
     }
 
     fn hash_of((_, hash): (&[u8], u64)) -> u64 {
@@ -318,16 +308,15 @@ impl Values for LongValues {
     }
 
     fn value(&self, pair: usize) -> (&[u8], u64) {
-        (self.bytes(pair), self.hashes[pair])
+        (self.rows.row(pair), self.hashes[pair])
     }
 
     fn is(&self, pair: usize, (bytes, hash): (&[u8], u64)) -> bool {
-        self.hashes[pair] == hash && self.bytes(pair) == bytes
+        self.hashes[pair] == hash && self.rows.row(pair) == bytes
     }
 
     fn push(&mut self, (bytes, hash): (&[u8], u64)) -> Result<(), MemoryExceeded> {
-        self.bytes.extend_from_slice(bytes)?;
-        self.ends.push(self.bytes.len())?;
+        self.rows.push(bytes)?;
         self.hashes.push(hash)
     }
 }
@@ -361,9 +350,7 @@ impl AggregateState for DistinctState {
                 Arc::clone(&values)
             }
         };
-        let encoded = [encoded];
-        reservation.grow(encoded_bytes(&encoded))?;
-        let encoded = self.converter.convert_columns(&encoded)?;
+        let encoded = self.encoder.encode(&[encoded], self.pool.as_ref())?;
         let mut long = long.into_iter().zip(encoded.iter()).peekable();
         let mut result = Ok(());
         groups.for_each(nulls.as_ref(), |group, row| {
@@ -373,9 +360,7 @@ impl AggregateState for DistinctState {
             // NULL is no value, but long if all values are.
             while long.next_if(|(at, _)| (*at as usize) < row).is_some() {}
             result = match long.next_if(|(at, _)| *at as usize == row) {
-                Some((_, value)) => self
-                    .long
-                    .note(group as u32, (value.data(), hash_bytes(value.data()))),
+                Some((_, value)) => self.long.note(group as u32, (value, hash_bytes(value))),
                 None => self.short.note(group as u32, fixed_keys[row]),
             };
         });

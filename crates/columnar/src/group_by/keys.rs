@@ -3,14 +3,14 @@
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, Rows, SortField};
 
-use crate::fixed_width::FixedWidthLayout;
+use crate::encoding::{EncodedRows, FixedWidthLayout, RowEncoder};
 use crate::partition::{hash_bytes, hash_fixed_key};
 
 #[derive(Debug)]
 pub(crate) struct KeyEncoding {
-    pub(crate) converter: RowConverter,
+    /// For keys that have no fixed width.
+    pub(crate) encoder: RowEncoder,
     pub(crate) layout: Option<FixedWidthLayout>,
     /// `None` if all columns decide the partition.
     shard_key: Option<ShardColumns>,
@@ -20,7 +20,7 @@ pub(crate) struct KeyEncoding {
 #[derive(Debug)]
 pub(crate) struct ShardColumns {
     places: Vec<usize>,
-    converter: RowConverter,
+    encoder: RowEncoder,
     /// Of a fixed-width key.
     mask: u128,
 }
@@ -37,7 +37,7 @@ impl KeyEncoding {
     /// Fails if values of a type cannot be told apart.
     pub(crate) fn new(types: &[DataType]) -> Result<Self, ArrowError> {
         Ok(Self {
-            converter: converter(types.iter())?,
+            encoder: RowEncoder::new(types.iter())?,
             layout: FixedWidthLayout::new(types),
             shard_key: None,
         })
@@ -55,7 +55,7 @@ impl KeyEncoding {
             .map_or(u128::MAX, |layout| layout.mask(places));
         self.shard_key = Some(ShardColumns {
             places: places.to_vec(),
-            converter: converter(places.iter().map(|&place| &types[place]))?,
+            encoder: RowEncoder::new(places.iter().map(|&place| &types[place]))?,
             mask,
         });
         Ok(self)
@@ -71,16 +71,14 @@ impl KeyEncoding {
     }
 
     /// Of keys without a fixed width.
-    pub(crate) fn partition_hashes(&self, shard_key: &ShardColumns, keys: &Rows) -> Vec<u64> {
-        let ShardColumns {
-            places, converter, ..
-        } = shard_key;
-        let columns = self.converter.convert_rows(keys);
-        let columns = columns.expect("this converter made the keys");
+    pub(crate) fn partition_hashes(&self, shard_key: &ShardColumns, keys: &EncodedRows) -> Vec<u64> {
+        let ShardColumns { places, encoder, .. } = shard_key;
+        let columns = self.encoder.decode(keys.iter());
+        let columns = columns.expect("this encoder made the keys");
         let shard_columns: Vec<ArrayRef> = places.iter().map(|&place| columns[place].clone()).collect();
-        let encoded = converter.convert_columns(&shard_columns);
-        let encoded = encoded.expect("values of the types that it was made for");
-        let mut hashes: Vec<u64> = encoded.iter().map(|row| hash_bytes(row.data())).collect();
+        let encoded = encoder.encode(&shard_columns, None);
+        let encoded = encoded.expect("values that were encoded before");
+        let mut hashes: Vec<u64> = encoded.iter().map(hash_bytes).collect();
         // A value that fits its field is that of fixed-width keys too.
         if let Some(layout) = &self.layout {
             let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
@@ -108,10 +106,6 @@ impl KeyEncoding {
             }
         }
     }
-}
-
-fn converter<'t>(types: impl Iterator<Item = &'t DataType>) -> Result<RowConverter, ArrowError> {
-    RowConverter::new(types.cloned().map(SortField::new).collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::memory::{ReservedRows, ReservedVec};
+use crate::encoding::EncodedRows;
+use crate::memory::ReservedVec;
 use crate::partition::Starts;
 
 /// Distinct keys by partition, then by first row.
@@ -13,7 +14,7 @@ pub(crate) struct PartitionedKeys {
     pub(crate) firsts: ReservedVec<u64>,
     pub(crate) starts: Starts,
     /// Keys without fixed width.
-    pub(crate) encoded: ReservedRows,
+    pub(crate) encoded: EncodedRows,
     pub(crate) hashes: ReservedVec<u64>,
     /// Each place's index in `encoded`, or `u32::MAX` for a fixed-width key. Empty if all have one.
     pub(crate) encoded_at: ReservedVec<u32>,

@@ -14,17 +14,14 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::compute::{interleave, take_arrays};
 use arrow::error::ArrowError;
-use arrow::row::Rows;
 use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
 use super::keys::{KeyEncoding, RowKeys};
 use super::partitioned_keys::PartitionedKeys;
 use crate::aggregate::{GroupIds, count_all};
-use crate::fixed_width::{FixedWidthLayout, Numbers};
-use crate::memory::{
-    MemoryExceeded, MemoryPool, Reservation, ReservedRows, ReservedTable, ReservedVec, encoded_bytes,
-};
+use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec};
 use crate::partition::{hash_bytes, hash_fixed_key, inner, partition_rows};
 
 pub(crate) struct GroupTable {
@@ -42,7 +39,7 @@ pub(crate) struct GroupTable {
 }
 
 struct EncodedKeys {
-    rows: ReservedRows,
+    rows: EncodedRows,
     hashes: ReservedVec<u64>,
     table: ReservedTable,
     groups: ReservedVec<u32>,
@@ -53,7 +50,7 @@ impl GroupTable {
     pub(crate) fn new(encoding: Arc<KeyEncoding>, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             encoded: EncodedKeys {
-                rows: ReservedRows::new(encoding.converter.empty_rows(0, 0), pool),
+                rows: EncodedRows::new(pool),
                 hashes: ReservedVec::new(pool),
                 table: ReservedTable::new(pool),
                 groups: ReservedVec::new(pool),
@@ -108,14 +105,12 @@ impl GroupTable {
             return Ok(());
         }
         let is_all = keys.fixed_keys.is_empty() || keys.fixed_keys.len() == keys.long.len();
-        let mut reservation = Reservation::of(self.pool.clone());
+        let (encoder, pool) = (&self.encoding.encoder, self.pool.as_ref());
         let rows = if is_all {
-            reservation.grow(encoded_bytes(columns))?;
-            self.encoding.converter.convert_columns(columns)?
+            encoder.encode(columns, pool)?
         } else {
             let long = take_arrays(columns, &UInt32Array::from(keys.long.clone()), None)?;
-            reservation.grow(encoded_bytes(&long))?;
-            self.encoding.converter.convert_columns(&long)?
+            encoder.encode(&long, pool)?
         };
         self.groups.clear();
         self.groups.reserve(keys.fixed_keys.len().max(keys.long.len()))?;
@@ -127,7 +122,7 @@ impl GroupTable {
                 self.groups.push(group)?;
             }
             let key = rows.row(at);
-            let group = self.group_of_bytes(&rows, at, hash_bytes(key.data()), position(long))?;
+            let group = self.group_of_bytes(key, hash_bytes(key), position(long))?;
             self.groups.push(group)?;
             next = long + 1;
         }
@@ -235,7 +230,7 @@ impl GroupTable {
         for place in places {
             let first = from.firsts[place];
             let group = match from.encoded_at(place) {
-                Some(at) => self.group_of_bytes(&from.encoded, at, from.hashes[at], first)?,
+                Some(at) => self.group_of_bytes(from.encoded.row(at), from.hashes[at], first)?,
                 None => self.group_of_fixed_key(from.fixed_keys[place], || first)?,
             };
             let known = &mut self.firsts[group as usize];
@@ -291,7 +286,7 @@ impl GroupTable {
     }
 
     pub(crate) fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
-        let encoded = || self.encoding.converter.convert_rows(self.encoded.rows.iter());
+        let encoded = || self.encoding.encoder.decode(self.encoded.rows.iter());
         let Some(layout) = &self.encoding.layout else {
             return encoded();
         };
@@ -399,21 +394,14 @@ impl GroupTable {
         }
     }
 
-    fn group_of_bytes(
-        &mut self,
-        rows: &Rows,
-        row: usize,
-        hash: u64,
-        position: u64,
-    ) -> Result<u32, MemoryExceeded> {
-        let key = rows.row(row);
+    fn group_of_bytes(&mut self, key: &[u8], hash: u64, position: u64) -> Result<u32, MemoryExceeded> {
         let EncodedKeys {
             rows: known,
             hashes,
             table,
             groups,
         } = &mut self.encoded;
-        let is_key = |at: u32| known.row(at as usize).data() == key.data();
+        let is_key = |at: u32| hashes[at as usize] == hash && known.row(at as usize) == key;
         if let Some(at) = table.find(inner(hash), is_key) {
             return Ok(groups[at as usize]);
         }

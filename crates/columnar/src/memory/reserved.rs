@@ -4,12 +4,10 @@
 //! [`ChunkedVec`](crate::chunked::ChunkedVec) is for sequential access. While one grows, old and
 //! new memory exist at once, and both are reserved.
 
-use std::fmt;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use arrow::row::{Row, Rows};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
@@ -126,77 +124,6 @@ impl<T> DerefMut for ReservedVec<T> {
     }
 }
 
-/// Keys in arrow's row encoding.
-pub(crate) struct ReservedRows {
-    rows: Rows,
-    bytes: usize,
-    rows_max: usize,
-    bytes_max: usize,
-    reservation: Reservation,
-}
-
-impl ReservedRows {
-    pub(crate) fn new(empty: Rows, pool: Option<&Arc<MemoryPool>>) -> Self {
-        Self {
-            rows: empty,
-            bytes: 0,
-            rows_max: 0,
-            bytes_max: 0,
-            reservation: Reservation::of(pool.cloned()),
-        }
-    }
-
-    pub(crate) fn push(&mut self, key: Row<'_>) -> Result<(), MemoryExceeded> {
-        let bytes = self.bytes + key.data().len();
-        if self.rows.num_rows() == self.rows_max || bytes > self.bytes_max {
-            self.grow(bytes)?;
-        }
-        self.rows.push(key);
-        self.bytes = bytes;
-        Ok(())
-    }
-
-    /// Makes room for a key, after which all keys have `bytes`.
-    #[cold]
-    fn grow(&mut self, bytes: usize) -> Result<(), MemoryExceeded> {
-        let keys = self.rows.num_rows();
-        let mut rows_max = self.rows_max;
-        let mut bytes_max = self.bytes_max;
-        let mut more = 0;
-        if keys == rows_max {
-            rows_max = (2 * rows_max).max(4);
-            // One offset per key, and one more.
-            more += (rows_max + 1) * size_of::<usize>();
-        }
-        if bytes > bytes_max {
-            bytes_max = bytes.max(2 * bytes_max);
-            more += bytes_max;
-        }
-        self.reservation.grow(more)?;
-        self.rows.reserve(rows_max - keys, bytes_max - self.bytes);
-        (self.rows_max, self.bytes_max) = (rows_max, bytes_max);
-        // The old rows are freed.
-        self.reservation.resize(self.rows.size() - size_of::<Rows>())
-    }
-}
-
-impl Deref for ReservedRows {
-    type Target = Rows;
-
-    fn deref(&self) -> &Rows {
-        &self.rows
-    }
-}
-
-impl fmt::Debug for ReservedRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReservedRows")
-            .field("keys", &self.rows.num_rows())
-            .field("reservation", &self.reservation)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Group numbers by hash. They are never removed.
 #[derive(Debug)]
 pub(crate) struct ReservedTable {
@@ -280,10 +207,6 @@ impl ReservedTable {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{ArrayRef, StringArray};
-    use arrow::datatypes::DataType;
-    use arrow::row::{RowConverter, SortField};
-
     use super::*;
 
     fn pool(limit: usize) -> Arc<MemoryPool> {
@@ -340,24 +263,5 @@ mod tests {
             .count();
         assert!(inserted < 10_000 && refused.table.len() == inserted);
         assert!(full.peak() <= full.limit());
-    }
-
-    #[test]
-    fn keys_charge_what_they_allocate() {
-        let pool = pool(usize::MAX);
-        let converter = RowConverter::new(vec![SortField::new(DataType::Utf8)]).unwrap();
-        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
-            (0..2_000).map(|number| "x".repeat(number % 97)),
-        ));
-        let all = converter.convert_columns(&[texts]).unwrap();
-        let mut keys = ReservedRows::new(converter.empty_rows(0, 0), Some(&pool));
-        for key in &all {
-            keys.push(key).unwrap();
-            assert_eq!(pool.used(), keys.size() - size_of::<Rows>());
-        }
-        assert!(keys.iter().eq(all.iter()));
-        assert!(pool.peak() <= 2 * pool.used());
-        drop(keys);
-        assert_eq!(pool.used(), 0);
     }
 }

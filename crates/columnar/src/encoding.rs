@@ -1,0 +1,14 @@
+//! Keys as bits or bytes that are equal exactly if the keys are.
+//!
+//! ```text
+//!   'A', 7          all fit ──► 128 bits        fixed_width
+//!   'a long URL…'   one does not ──► bytes      row_encoder ─► encoded_rows
+//! ```
+
+mod encoded_rows;
+mod fixed_width;
+mod row_encoder;
+
+pub(crate) use encoded_rows::EncodedRows;
+pub(crate) use fixed_width::{FixedWidthLayout, Numbers};
+pub(crate) use row_encoder::RowEncoder;

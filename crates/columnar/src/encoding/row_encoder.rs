@@ -1,0 +1,308 @@
+//! Rows as bytes: texts and numbers as they are, other types in arrow's row encoding.
+//!
+//! ```text
+//!   'red', 7, NULL    03 00 00 00  r e d    00  07 00 00 00 00 00 00 00    01  00 …
+//!                     length       bytes    valid  number                  NULL
+//! ```
+//!
+//! Arrow's encoding keeps the order of values, for which each text is cut into blocks. Keys need no
+//! order, and the bytes of a text are copied as they lie.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, StringArray, StringViewArray};
+use arrow::array::{ArrayData, make_array};
+use arrow::buffer::{Buffer, NullBuffer};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+use arrow::row::{RowConverter, SortField};
+
+use super::encoded_rows::EncodedRows;
+use crate::memory::MemoryPool;
+
+/// The length of a NULL text.
+const NULL: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(crate) enum RowEncoder {
+    Plain(Vec<DataType>),
+    Arrow(RowConverter),
+}
+
+enum Column<'a> {
+    Text32(&'a StringArray),
+    Text64(&'a LargeStringArray),
+    TextView(&'a StringViewArray),
+    Boolean(&'a BooleanArray),
+    Fixed {
+        values: Buffer,
+        /// The values before the first.
+        offset: usize,
+        width: usize,
+        nulls: Option<&'a NullBuffer>,
+    },
+}
+
+impl RowEncoder {
+    /// Fails if values of a type cannot be told apart.
+    pub(crate) fn new<'t>(types: impl Iterator<Item = &'t DataType>) -> Result<Self, ArrowError> {
+        let types: Vec<DataType> = types.cloned().collect();
+        if types.iter().all(is_plain) {
+            return Ok(Self::Plain(types));
+        }
+        let fields = types.into_iter().map(SortField::new);
+        Ok(Self::Arrow(RowConverter::new(fields.collect())?))
+    }
+
+    /// Floats in `columns` must be canonical.
+    pub(crate) fn encode(
+        &self,
+        columns: &[ArrayRef],
+        pool: Option<&Arc<MemoryPool>>,
+    ) -> Result<EncodedRows, ArrowError> {
+        let mut rows = EncodedRows::new(pool);
+        let count = columns.first().map_or(0, |column| column.len());
+        match self {
+            Self::Plain(_) => {
+                rows.reserve(count, columns.iter().map(bytes_of).sum())?;
+                let columns: Vec<Column<'_>> = columns.iter().map(Column::of).collect();
+                for row in 0..count {
+                    columns
+                        .iter()
+                        .try_for_each(|column| column.encode(row, &mut rows))?;
+                    rows.end()?;
+                }
+            }
+            Self::Arrow(converter) => {
+                let encoded = converter.convert_columns(columns)?;
+                rows.reserve(count, encoded.size())?;
+                for row in &encoded {
+                    rows.push(row.data())?;
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The rows must come from this encoder, or one of the same types.
+    pub(crate) fn decode<'r>(
+        &self,
+        rows: impl ExactSizeIterator<Item = &'r [u8]> + Clone,
+    ) -> Result<Vec<ArrayRef>, ArrowError> {
+        match self {
+            Self::Plain(types) => {
+                let mut rest: Vec<&[u8]> = rows.collect();
+                types
+                    .iter()
+                    .map(|data_type| decode(data_type, &mut rest))
+                    .collect()
+            }
+            Self::Arrow(converter) => {
+                let parser = converter.parser();
+                converter.convert_rows(rows.map(|row| parser.parse(row)))
+            }
+        }
+    }
+}
+
+impl<'a> Column<'a> {
+    fn of(column: &'a ArrayRef) -> Self {
+        match column.data_type() {
+            DataType::Utf8 => Self::Text32(column.as_string()),
+            DataType::LargeUtf8 => Self::Text64(column.as_string()),
+            DataType::Utf8View => Self::TextView(column.as_string_view()),
+            DataType::Boolean => Self::Boolean(column.as_boolean()),
+            other => {
+                let data = column.to_data();
+                Self::Fixed {
+                    values: data.buffers()[0].clone(),
+                    offset: data.offset(),
+                    width: other.primitive_width().expect("a number"),
+                    nulls: column.nulls(),
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn encode(&self, row: usize, rows: &mut EncodedRows) -> Result<(), ArrowError> {
+        match self {
+            Self::Text32(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), rows),
+            Self::Text64(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), rows),
+            Self::TextView(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), rows),
+            Self::Boolean(values) => {
+                let is_valid = values.is_valid(row);
+                let value = is_valid && values.value(row);
+                Ok(rows.extend(&[u8::from(!is_valid), u8::from(value)])?)
+            }
+            Self::Fixed {
+                values,
+                offset,
+                width,
+                nulls,
+            } => {
+                let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+                rows.extend(&[u8::from(is_null)])?;
+                let start = (offset + row) * width;
+                Ok(match is_null {
+                    true => rows.extend(&[0; 16][..*width])?,
+                    false => rows.extend(&values[start..start + width])?,
+                })
+            }
+        }
+    }
+}
+
+fn encode_text(text: Option<&str>, rows: &mut EncodedRows) -> Result<(), ArrowError> {
+    let Some(text) = text else {
+        return Ok(rows.extend(&NULL.to_le_bytes())?);
+    };
+    let length = u32::try_from(text.len()).ok().filter(|&length| length != NULL);
+    let length = length.ok_or_else(|| ArrowError::ComputeError("a text of 4 GiB".to_owned()))?;
+    rows.extend(&length.to_le_bytes())?;
+    Ok(rows.extend(text.as_bytes())?)
+}
+
+/// Takes the values of a column from the beginning of each row.
+fn decode(data_type: &DataType, rows: &mut [&[u8]]) -> Result<ArrayRef, ArrowError> {
+    Ok(match data_type {
+        DataType::Utf8 => Arc::new(rows.iter_mut().map(take_text).collect::<StringArray>()),
+        DataType::LargeUtf8 => Arc::new(rows.iter_mut().map(take_text).collect::<LargeStringArray>()),
+        DataType::Utf8View => Arc::new(rows.iter_mut().map(take_text).collect::<StringViewArray>()),
+        DataType::Boolean => {
+            let value = |row: &mut &[u8]| {
+                let (is_null, value) = (take(row, 1)[0] == 1, take(row, 1)[0] == 1);
+                (!is_null).then_some(value)
+            };
+            Arc::new(rows.iter_mut().map(value).collect::<BooleanArray>())
+        }
+        other => {
+            let width = other.primitive_width().expect("a number");
+            let mut values: Vec<u8> = Vec::with_capacity(rows.len() * width);
+            let mut are_valid = Vec::with_capacity(rows.len());
+            for row in rows.iter_mut() {
+                are_valid.push(take(row, 1)[0] == 0);
+                values.extend_from_slice(take(row, width));
+            }
+            let nulls = are_valid.contains(&false).then(|| NullBuffer::from(are_valid));
+            let data = ArrayData::builder(other.clone()).len(rows.len()).nulls(nulls);
+            make_array(
+                data.add_buffer(Buffer::from_vec(values))
+                    .align_buffers(true)
+                    .build()?,
+            )
+        }
+    })
+}
+
+fn take_text<'r>(row: &mut &'r [u8]) -> Option<&'r str> {
+    let length = take(row, size_of::<u32>()).try_into().expect("four bytes");
+    let length = u32::from_le_bytes(length);
+    (length != NULL).then(|| std::str::from_utf8(take(row, length as usize)).expect("a text was encoded"))
+}
+
+fn take<'r>(row: &mut &'r [u8], bytes: usize) -> &'r [u8] {
+    let (taken, rest) = row.split_at(bytes);
+    *row = rest;
+    taken
+}
+
+fn is_plain(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => true,
+        other => other.primitive_width().is_some_and(|width| width <= 16),
+    }
+}
+
+fn bytes_of(column: &ArrayRef) -> usize {
+    let texts: usize = match column.data_type() {
+        DataType::Utf8 => column.as_string::<i32>().offsets().lengths().sum(),
+        DataType::LargeUtf8 => column.as_string::<i64>().offsets().lengths().sum(),
+        DataType::Utf8View => column
+            .as_string_view()
+            .lengths()
+            .map(|length| length as usize)
+            .sum(),
+        DataType::Boolean => return 2 * column.len(),
+        other => return column.len() * (1 + other.primitive_width().expect("a number")),
+    };
+    texts + column.len() * size_of::<u32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Date32Array, Decimal128Array, Float64Array, Int64Array, ListArray};
+    use arrow::compute::concat;
+    use arrow::datatypes::Int32Type;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn columns(rows: &[(Option<String>, Option<i64>, Option<bool>)]) -> Vec<ArrayRef> {
+        let texts = || rows.iter().map(|row| row.0.as_deref());
+        let numbers = || rows.iter().map(|row| row.1);
+        vec![
+            Arc::new(texts().collect::<StringArray>()),
+            Arc::new(numbers().collect::<Int64Array>()),
+            Arc::new(texts().collect::<StringViewArray>()),
+            Arc::new(rows.iter().map(|row| row.2).collect::<BooleanArray>()),
+            Arc::new(
+                numbers()
+                    .map(|number| number.map(i128::from))
+                    .collect::<Decimal128Array>(),
+            ),
+            Arc::new(texts().rev().collect::<LargeStringArray>()),
+            Arc::new(
+                numbers()
+                    .map(|number| number.map(|n| n as i32))
+                    .collect::<Date32Array>(),
+            ),
+            Arc::new(
+                numbers()
+                    .map(|number| number.map(|n| n as f64))
+                    .collect::<Float64Array>(),
+            ),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn rows_come_back_and_are_equal_as_bytes_exactly_if_they_are(
+            rows in proptest::collection::vec((
+                proptest::option::of("[aé]{0,3}|a text of more than one block of bytes"),
+                proptest::option::of(prop_oneof![-2i64..2, any::<i64>()]),
+                any::<Option<bool>>(),
+            ), 1..30),
+            from in 0usize..5,
+        ) {
+            // Slices have offsets.
+            let from = from.min(rows.len() - 1);
+            let slice = |column: ArrayRef| column.slice(from, rows.len() - from);
+            let columns: Vec<ArrayRef> = columns(&rows).into_iter().map(slice).collect();
+            let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+            let encoder = RowEncoder::new(types.iter()).unwrap();
+            prop_assert!(matches!(encoder, RowEncoder::Plain(_)));
+            let encoded = encoder.encode(&columns, None).unwrap();
+            prop_assert_eq!(encoded.len(), rows.len() - from);
+            let decoded = encoder.decode(encoded.iter()).unwrap();
+            prop_assert_eq!(&decoded, &columns);
+            for a in 0..encoded.len() {
+                for b in 0..a {
+                    let is_same = columns.iter().all(|column| column.slice(a, 1) == column.slice(b, 1));
+                    prop_assert_eq!(encoded.row(a) == encoded.row(b), is_same);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_types_are_encoded_by_arrow() {
+        let list = |values| ListArray::from_iter_primitive::<Int32Type, _, _>([Some(values)]);
+        let lists = [list(vec![Some(1), None]), list(vec![])];
+        let column = concat(&[&lists[0], &lists[1]]).unwrap();
+        let encoder = RowEncoder::new([column.data_type()].into_iter()).unwrap();
+        assert!(matches!(encoder, RowEncoder::Arrow(_)));
+        let rows = encoder.encode(std::slice::from_ref(&column), None).unwrap();
+        assert_eq!(encoder.decode(rows.iter()).unwrap(), [column]);
+    }
+}

@@ -350,8 +350,11 @@ impl AggregateState for DistinctState {
                 Arc::clone(&values)
             }
         };
-        let encoded = self.encoder.encode(&[encoded], self.pool.as_ref())?;
-        let mut long = long.into_iter().zip(encoded.iter()).peekable();
+        let mut rows = EncodedRows::new(self.pool.as_ref());
+        let pool = self.pool.as_ref();
+        self.encoder
+            .for_each(&[encoded], pool, |_, row| Ok(rows.push(row)?))?;
+        let mut long = long.into_iter().zip(rows.iter()).peekable();
         let mut result = Ok(());
         groups.for_each(nulls.as_ref(), |group, row| {
             if result.is_err() {

@@ -17,8 +17,7 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
-use super::encoded_rows::EncodedRows;
-use crate::memory::MemoryPool;
+use crate::memory::{MemoryPool, Reservation, encoded_bytes};
 
 /// The length of a NULL text.
 const NULL: u32 = u32::MAX;
@@ -54,34 +53,36 @@ impl RowEncoder {
         Ok(Self::Arrow(RowConverter::new(fields.collect())?))
     }
 
-    /// Floats in `columns` must be canonical.
-    pub(crate) fn encode(
+    /// Visits the bytes of each row, in order. Floats in `columns` must be canonical.
+    pub(crate) fn for_each(
         &self,
         columns: &[ArrayRef],
         pool: Option<&Arc<MemoryPool>>,
-    ) -> Result<EncodedRows, ArrowError> {
-        let mut rows = EncodedRows::new(pool);
+        mut visit: impl FnMut(usize, &[u8]) -> Result<(), ArrowError>,
+    ) -> Result<(), ArrowError> {
         let count = columns.first().map_or(0, |column| column.len());
         match self {
             Self::Plain(_) => {
-                rows.reserve(count, columns.iter().map(bytes_of).sum())?;
                 let columns: Vec<Column<'_>> = columns.iter().map(Column::of).collect();
+                let mut bytes = Vec::new();
                 for row in 0..count {
-                    columns
-                        .iter()
-                        .try_for_each(|column| column.encode(row, &mut rows))?;
-                    rows.end()?;
+                    bytes.clear();
+                    for column in &columns {
+                        column.encode(row, &mut bytes)?;
+                    }
+                    visit(row, &bytes)?;
                 }
             }
             Self::Arrow(converter) => {
+                let mut reservation = Reservation::of(pool.cloned());
+                reservation.grow(encoded_bytes(columns))?;
                 let encoded = converter.convert_columns(columns)?;
-                rows.reserve(count, encoded.size())?;
-                for row in &encoded {
-                    rows.push(row.data())?;
+                for (row, bytes) in encoded.iter().enumerate() {
+                    visit(row, bytes.data())?;
                 }
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// The rows must come from this encoder, or one of the same types.
@@ -125,15 +126,16 @@ impl<'a> Column<'a> {
     }
 
     #[inline]
-    fn encode(&self, row: usize, rows: &mut EncodedRows) -> Result<(), ArrowError> {
+    fn encode(&self, row: usize, bytes: &mut Vec<u8>) -> Result<(), ArrowError> {
         match self {
-            Self::Text32(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), rows),
-            Self::Text64(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), rows),
-            Self::TextView(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), rows),
+            Self::Text32(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), bytes),
+            Self::Text64(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), bytes),
+            Self::TextView(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), bytes),
             Self::Boolean(values) => {
                 let is_valid = values.is_valid(row);
                 let value = is_valid && values.value(row);
-                Ok(rows.extend(&[u8::from(!is_valid), u8::from(value)])?)
+                bytes.extend([u8::from(!is_valid), u8::from(value)]);
+                Ok(())
             }
             Self::Fixed {
                 values,
@@ -142,25 +144,28 @@ impl<'a> Column<'a> {
                 nulls,
             } => {
                 let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
-                rows.extend(&[u8::from(is_null)])?;
+                bytes.push(u8::from(is_null));
                 let start = (offset + row) * width;
-                Ok(match is_null {
-                    true => rows.extend(&[0; 16][..*width])?,
-                    false => rows.extend(&values[start..start + width])?,
-                })
+                match is_null {
+                    true => bytes.extend_from_slice(&[0; 16][..*width]),
+                    false => bytes.extend_from_slice(&values[start..start + width]),
+                }
+                Ok(())
             }
         }
     }
 }
 
-fn encode_text(text: Option<&str>, rows: &mut EncodedRows) -> Result<(), ArrowError> {
+fn encode_text(text: Option<&str>, bytes: &mut Vec<u8>) -> Result<(), ArrowError> {
     let Some(text) = text else {
-        return Ok(rows.extend(&NULL.to_le_bytes())?);
+        bytes.extend(NULL.to_le_bytes());
+        return Ok(());
     };
     let length = u32::try_from(text.len()).ok().filter(|&length| length != NULL);
     let length = length.ok_or_else(|| ArrowError::ComputeError("a text of 4 GiB".to_owned()))?;
-    rows.extend(&length.to_le_bytes())?;
-    Ok(rows.extend(text.as_bytes())?)
+    bytes.extend(length.to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    Ok(())
 }
 
 /// Takes the values of a column from the beginning of each row.
@@ -214,21 +219,6 @@ fn is_plain(data_type: &DataType) -> bool {
     }
 }
 
-fn bytes_of(column: &ArrayRef) -> usize {
-    let texts: usize = match column.data_type() {
-        DataType::Utf8 => column.as_string::<i32>().offsets().lengths().sum(),
-        DataType::LargeUtf8 => column.as_string::<i64>().offsets().lengths().sum(),
-        DataType::Utf8View => column
-            .as_string_view()
-            .lengths()
-            .map(|length| length as usize)
-            .sum(),
-        DataType::Boolean => return 2 * column.len(),
-        other => return column.len() * (1 + other.primitive_width().expect("a number")),
-    };
-    texts + column.len() * size_of::<u32>()
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::array::{Date32Array, Decimal128Array, Float64Array, Int64Array, ListArray};
@@ -236,6 +226,7 @@ mod tests {
     use arrow::datatypes::Int32Type;
     use proptest::prelude::*;
 
+    use super::super::EncodedRows;
     use super::*;
 
     fn columns(rows: &[(Option<String>, Option<i64>, Option<bool>)]) -> Vec<ArrayRef> {
@@ -265,6 +256,13 @@ mod tests {
         ]
     }
 
+    fn encoded(encoder: &RowEncoder, columns: &[ArrayRef]) -> EncodedRows {
+        let mut rows = EncodedRows::new(None);
+        let pushed = encoder.for_each(columns, None, |_, row| Ok(rows.push(row)?));
+        pushed.unwrap();
+        rows
+    }
+
     proptest! {
         #[test]
         fn rows_come_back_and_are_equal_as_bytes_exactly_if_they_are(
@@ -282,7 +280,7 @@ mod tests {
             let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
             let encoder = RowEncoder::new(types.iter()).unwrap();
             prop_assert!(matches!(encoder, RowEncoder::Plain(_)));
-            let encoded = encoder.encode(&columns, None).unwrap();
+            let encoded = encoded(&encoder, &columns);
             prop_assert_eq!(encoded.len(), rows.len() - from);
             let decoded = encoder.decode(encoded.iter()).unwrap();
             prop_assert_eq!(&decoded, &columns);
@@ -302,7 +300,7 @@ mod tests {
         let column = concat(&[&lists[0], &lists[1]]).unwrap();
         let encoder = RowEncoder::new([column.data_type()].into_iter()).unwrap();
         assert!(matches!(encoder, RowEncoder::Arrow(_)));
-        let rows = encoder.encode(std::slice::from_ref(&column), None).unwrap();
+        let rows = encoded(&encoder, std::slice::from_ref(&column));
         assert_eq!(encoder.decode(rows.iter()).unwrap(), [column]);
     }
 }

@@ -76,9 +76,12 @@ impl KeyEncoding {
         let columns = self.encoder.decode(keys.iter());
         let columns = columns.expect("this encoder made the keys");
         let shard_columns: Vec<ArrayRef> = places.iter().map(|&place| columns[place].clone()).collect();
-        let encoded = encoder.encode(&shard_columns, None);
-        let encoded = encoded.expect("values that were encoded before");
-        let mut hashes: Vec<u64> = encoded.iter().map(hash_bytes).collect();
+        let mut hashes = Vec::with_capacity(keys.len());
+        let encoded = encoder.for_each(&shard_columns, None, |_, row| {
+            hashes.push(hash_bytes(row));
+            Ok(())
+        });
+        encoded.expect("values that were encoded before");
         // A value that fits its field is that of fixed-width keys too.
         if let Some(layout) = &self.layout {
             let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());

@@ -105,27 +105,24 @@ impl GroupTable {
             return Ok(());
         }
         let is_all = keys.fixed_keys.is_empty() || keys.fixed_keys.len() == keys.long.len();
-        let (encoder, pool) = (&self.encoding.encoder, self.pool.as_ref());
-        let rows = if is_all {
-            encoder.encode(columns, pool)?
-        } else {
-            let long = take_arrays(columns, &UInt32Array::from(keys.long.clone()), None)?;
-            encoder.encode(&long, pool)?
+        let long = match is_all {
+            true => columns.to_vec(),
+            false => take_arrays(columns, &UInt32Array::from(keys.long.clone()), None)?,
         };
         self.groups.clear();
         self.groups.reserve(keys.fixed_keys.len().max(keys.long.len()))?;
+        let (encoding, pool) = (Arc::clone(&self.encoding), self.pool.clone());
         let mut next = 0;
-        for (at, &long) in keys.long.iter().enumerate() {
-            let long = long as usize;
+        encoding.encoder.for_each(&long, pool.as_ref(), |at, key| {
+            let long = keys.long[at] as usize;
             for row in next..long {
                 let group = self.group_of_fixed_key(keys.fixed_keys[row], || position(row))?;
                 self.groups.push(group)?;
             }
-            let key = rows.row(at);
             let group = self.group_of_bytes(key, hash_bytes(key), position(long))?;
-            self.groups.push(group)?;
             next = long + 1;
-        }
+            Ok(self.groups.push(group)?)
+        })?;
         for row in next..keys.fixed_keys.len() {
             let group = self.group_of_fixed_key(keys.fixed_keys[row], || position(row))?;
             self.groups.push(group)?;

@@ -35,15 +35,6 @@ impl<T> ReservedVec<T> {
         Ok(())
     }
 
-    pub(crate) fn extend_from_slice(&mut self, values: &[T]) -> Result<(), MemoryExceeded>
-    where
-        T: Clone,
-    {
-        self.reserve(values.len())?;
-        self.values.extend_from_slice(values);
-        Ok(())
-    }
-
     pub(crate) fn resize(&mut self, len: usize, value: T) -> Result<(), MemoryExceeded>
     where
         T: Clone,

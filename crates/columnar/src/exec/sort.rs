@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
+use arrow::compute::take_arrays;
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, SortField};
+use arrow::row::{RowConverter, Rows, SortField};
 
 use crate::expr::canonical_floats;
-use crate::memory::{MemoryPool, Reservation, encoded_bytes};
+use crate::memory::{MemoryPool, Reservation, copies_bytes, encoded_bytes};
 use crate::plan::SortKey;
+
+/// Rows for each row of the limit, from which the first key leaves rows out.
+const ROWS_PER_NEEDED: usize = 4;
 
 /// `values` are those of `keys`. Equal rows follow `ties`, one value per row, or else their input
 /// order.
@@ -19,17 +23,52 @@ pub(super) fn sorted_rows(
     limit: usize,
     pool: Option<&Arc<MemoryPool>>,
 ) -> Result<UInt32Array, ArrowError> {
-    let mut reservation = Reservation::of(pool.cloned());
     let rows = values.first().map_or(0, |values| values.len());
-    // A merge of runs takes half of the order again.
-    reservation.grow(encoded_bytes(values) + rows * (size_of::<u32>() + size_of::<u32>() / 2))?;
-    let field = |key: &SortKey| SortField::new_with_options(key.expr().data_type().clone(), key.options());
-    let converter = RowConverter::new(keys.iter().map(field).collect())?;
-    let values: Vec<ArrayRef> = values.iter().map(canonical_floats).collect();
-    let rows = converter.convert_columns(&values)?;
-    let count = u32::try_from(rows.num_rows())
-        .map_err(|_| ArrowError::InvalidArgumentError("more than 2^32 rows to sort".to_owned()))?;
-    let mut order: Vec<u32> = (0..count).collect();
+    if keys.len() > 1 && limit > 0 && limit < rows / ROWS_PER_NEEDED {
+        let kept = kept_by_first_key(&keys[0], &values[0], limit, pool)?;
+        if kept.len() < rows {
+            let mut reservation = Reservation::of(pool.cloned());
+            reservation.grow(copies_bytes(values)?)?;
+            let kept_rows = UInt32Array::from(kept.clone());
+            let values = take_arrays(values, &kept_rows, None)?;
+            let tie = |&row: &u32| ties.map_or(u64::from(row), |ties| ties[row as usize]);
+            let ties: Vec<u64> = kept.iter().map(tie).collect();
+            let order = sorted_all(keys, &values, Some(&ties), limit, pool)?;
+            return Ok(order.values().iter().map(|&at| kept[at as usize]).collect());
+        }
+    }
+    sorted_all(keys, values, ties, limit, pool)
+}
+
+/// The rows that may be among the first `limit`, in input order. Other keys, perhaps long texts,
+/// are looked at only in these.
+fn kept_by_first_key(
+    key: &SortKey,
+    values: &ArrayRef,
+    limit: usize,
+    pool: Option<&Arc<MemoryPool>>,
+) -> Result<Vec<u32>, ArrowError> {
+    let mut reservation = Reservation::of(pool.cloned());
+    let values = std::slice::from_ref(values);
+    let rows = encoded(std::slice::from_ref(key), values, &mut reservation)?;
+    let mut order = numbers(&rows)?;
+    let (_, last, _) = order.select_nth_unstable_by_key(limit - 1, |&row| rows.row(row as usize));
+    let last = rows.row(*last as usize);
+    Ok((0..order.len() as u32)
+        .filter(|&row| rows.row(row as usize) <= last)
+        .collect())
+}
+
+fn sorted_all(
+    keys: &[SortKey],
+    values: &[ArrayRef],
+    ties: Option<&[u64]>,
+    limit: usize,
+    pool: Option<&Arc<MemoryPool>>,
+) -> Result<UInt32Array, ArrowError> {
+    let mut reservation = Reservation::of(pool.cloned());
+    let rows = encoded(keys, values, &mut reservation)?;
+    let mut order = numbers(&rows)?;
     let tie = |row: u32| ties.map_or(u64::from(row), |ties| ties[row as usize]);
     let compare = |&a: &u32, &b: &u32| {
         let by_key = rows.row(a as usize).cmp(&rows.row(b as usize));
@@ -44,4 +83,56 @@ pub(super) fn sorted_rows(
     // No two rows are equal. This sort merges sorted runs.
     order.sort_by(compare);
     Ok(UInt32Array::from(order))
+}
+
+/// Reserves the rows, and their numbers with half as much again for a merge of runs.
+fn encoded(keys: &[SortKey], values: &[ArrayRef], reservation: &mut Reservation) -> Result<Rows, ArrowError> {
+    let rows = values.first().map_or(0, |values| values.len());
+    reservation.grow(encoded_bytes(values) + rows * (size_of::<u32>() + size_of::<u32>() / 2))?;
+    let field = |key: &SortKey| SortField::new_with_options(key.expr().data_type().clone(), key.options());
+    let converter = RowConverter::new(keys.iter().map(field).collect())?;
+    let values: Vec<ArrayRef> = values.iter().map(canonical_floats).collect();
+    converter.convert_columns(&values)
+}
+
+fn numbers(rows: &Rows) -> Result<Vec<u32>, ArrowError> {
+    let count = u32::try_from(rows.num_rows())
+        .map_err(|_| ArrowError::InvalidArgumentError("more than 2^32 rows to sort".to_owned()))?;
+    Ok((0..count).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::datatypes::{DataType, Field};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::expr::Expr;
+
+    proptest! {
+        #[test]
+        fn the_first_rows_are_those_of_the_whole_order(
+            rows in proptest::collection::vec((proptest::option::of(0i64..6), "[ab]{0,2}", 0u64..50), 0..80),
+            descending in any::<[bool; 2]>(),
+            nulls_first in any::<bool>(),
+            has_ties in any::<bool>(),
+            limit in 0usize..20,
+        ) {
+            let values: [ArrayRef; 2] = [
+                Arc::new(rows.iter().map(|row| row.0).collect::<Int64Array>()),
+                Arc::new(rows.iter().map(|row| Some(&row.1)).collect::<StringArray>()),
+            ];
+            let key = |at: usize, data_type| {
+                let expr = Expr::column(at, &Field::new("x", data_type, true));
+                SortKey::new(expr, descending[at], nulls_first).unwrap()
+            };
+            let keys = [key(0, DataType::Int64), key(1, DataType::Utf8)];
+            let ties: Vec<u64> = rows.iter().enumerate().map(|(at, row)| row.2 << 32 | at as u64).collect();
+            let ties = has_ties.then_some(&*ties);
+            let whole = sorted_rows(&keys, &values, ties, usize::MAX, None).unwrap();
+            let first = sorted_rows(&keys, &values, ties, limit, None).unwrap();
+            prop_assert_eq!(first.values(), &whole.values()[..limit.min(rows.len())]);
+        }
+    }
 }

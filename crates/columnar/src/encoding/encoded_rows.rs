@@ -1,4 +1,4 @@
-//! Byte strings, kept in pieces that never move.
+//! Byte strings, kept in pieces that never move, so lists may share them.
 
 use std::sync::Arc;
 
@@ -10,11 +10,17 @@ const PIECE_MAX: usize = 1 << 17;
 
 #[derive(Debug)]
 pub(crate) struct EncodedRows {
-    pieces: Vec<Vec<u8>>,
+    sealed: Vec<Arc<Piece>>,
+    open: Piece,
     bytes: usize,
     places: ReservedVec<Place>,
-    /// For the pieces.
-    reservation: Reservation,
+    pool: Option<Arc<MemoryPool>>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    bytes: Vec<u8>,
+    _reservation: Reservation,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -27,10 +33,11 @@ struct Place {
 impl EncodedRows {
     pub(crate) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
-            pieces: Vec::new(),
+            sealed: Vec::new(),
+            open: Piece::none(),
             bytes: 0,
             places: ReservedVec::new(pool),
-            reservation: Reservation::of(pool.cloned()),
+            pool: pool.cloned(),
         }
     }
 
@@ -46,7 +53,11 @@ impl EncodedRows {
     #[inline]
     pub(crate) fn row(&self, at: usize) -> &[u8] {
         let Place { piece, start, len } = self.places[at];
-        &self.pieces[piece as usize][start as usize..][..len as usize]
+        let piece = match self.sealed.get(piece as usize) {
+            Some(piece) => &piece.bytes,
+            None => &self.open.bytes,
+        };
+        &piece[start as usize..][..len as usize]
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
@@ -57,27 +68,66 @@ impl EncodedRows {
     ///
     /// If the row has 4 GiB.
     pub(crate) fn push(&mut self, row: &[u8]) -> Result<(), MemoryExceeded> {
-        let has_room = |piece: &&mut Vec<u8>| piece.capacity() - piece.len() >= row.len();
-        if self.pieces.last_mut().filter(has_room).is_none() {
-            self.add_piece(row.len())?;
+        if self.open.bytes.capacity() - self.open.bytes.len() < row.len() {
+            self.open_piece(row.len())?;
         }
-        let piece = self.pieces.len() - 1;
         self.places.push(Place {
-            piece: piece as u32,
-            start: self.pieces[piece].len() as u32,
+            piece: self.sealed.len() as u32,
+            start: self.open.bytes.len() as u32,
             len: u32::try_from(row.len()).expect("a row of less than 4 GiB"),
         })?;
-        self.pieces[piece].extend_from_slice(row);
+        self.open.bytes.extend_from_slice(row);
         self.bytes += row.len();
         Ok(())
     }
 
+    /// Gives the last piece its final place, so that another list may [share](Self::share) it.
+    pub(crate) fn seal(&mut self) {
+        if !self.open.bytes.is_empty() {
+            let piece = std::mem::replace(&mut self.open, Piece::none());
+            self.sealed.push(Arc::new(piece));
+        }
+    }
+
+    /// Returns the number of the first piece of `from`, which is sealed, for
+    /// [`push_shared`](Self::push_shared).
+    pub(crate) fn share(&mut self, from: &Self) -> usize {
+        self.seal();
+        let first = self.sealed.len();
+        self.sealed.extend(from.sealed.iter().cloned());
+        first
+    }
+
+    /// Adds row `at` of `from`, without a copy.
+    pub(crate) fn push_shared(&mut self, first: usize, from: &Self, at: usize) -> Result<(), MemoryExceeded> {
+        let place = from.places[at];
+        self.bytes += place.len as usize;
+        self.places.push(Place {
+            piece: first as u32 + place.piece,
+            ..place
+        })
+    }
+
     #[cold]
-    fn add_piece(&mut self, row: usize) -> Result<(), MemoryExceeded> {
+    fn open_piece(&mut self, row: usize) -> Result<(), MemoryExceeded> {
         let bytes = self.bytes.clamp(PIECE_MIN, PIECE_MAX).max(row);
-        self.reservation.grow(bytes + size_of::<Vec<u8>>())?;
-        self.pieces.push(Vec::with_capacity(bytes));
+        let mut reservation = Reservation::of(self.pool.clone());
+        reservation.grow(bytes + size_of::<Piece>())?;
+        self.seal();
+        self.open = Piece {
+            bytes: Vec::with_capacity(bytes),
+            _reservation: reservation,
+        };
         Ok(())
+    }
+}
+
+impl Piece {
+    fn none() -> Self {
+        Self {
+            bytes: Vec::new(),
+            _reservation: Reservation::none(),
+        }
     }
 }
 
@@ -94,14 +144,25 @@ mod tests {
             rows.push(&row(at)).unwrap();
         }
         assert!(rows.iter().eq((0..200).map(row)));
-        let held: usize = rows.pieces.iter().map(Vec::capacity).sum();
+        let sealed = rows.sealed.iter().map(|piece| piece.bytes.capacity());
+        let held: usize = sealed.chain([rows.open.bytes.capacity()]).sum();
         assert!(
             pool.used() >= held && pool.used() < held + held / 8,
             "{} of {held}",
             pool.used()
         );
         assert!(held < rows.size() + rows.size() / 2);
+        rows.seal();
+        let mut more = EncodedRows::new(None);
+        more.push(b"own").unwrap();
+        let first = more.share(&rows);
+        more.push(b"own again").unwrap();
+        more.push_shared(first, &rows, 7).unwrap();
+        let used = pool.used();
         drop(rows);
+        assert!(more.iter().eq([b"own".to_vec(), b"own again".to_vec(), row(7)]));
+        assert!(pool.used() > used / 2, "shared pieces are charged");
+        drop(more);
         assert_eq!(pool.used(), 0);
         let mut small = EncodedRows::new(Some(&Arc::new(MemoryPool::new("small", 4 * PIECE_MIN))));
         assert!(small.push(&[1; 8 * PIECE_MIN]).is_err());

@@ -119,7 +119,7 @@ impl GroupTable {
                 let group = self.group_of_fixed_key(keys.fixed_keys[row], || position(row))?;
                 self.groups.push(group)?;
             }
-            let group = self.group_of_bytes(key, hash_bytes(key), position(long))?;
+            let group = self.group_of_bytes(key, hash_bytes(key), position(long), |rows| rows.push(key))?;
             next = long + 1;
             Ok(self.groups.push(group)?)
         })?;
@@ -224,10 +224,14 @@ impl GroupTable {
     ) -> Result<(), MemoryExceeded> {
         self.groups.clear();
         self.groups.reserve(places.len())?;
+        let encoded = &from.encoded;
+        let piece = self.encoded.rows.share(encoded);
         for place in places {
             let first = from.firsts[place];
             let group = match from.encoded_at(place) {
-                Some(at) => self.group_of_bytes(from.encoded.row(at), from.hashes[at], first)?,
+                Some(at) => self.group_of_bytes(encoded.row(at), from.hashes[at], first, |rows| {
+                    rows.push_shared(piece, encoded, at)
+                })?,
                 None => self.group_of_fixed_key(from.fixed_keys[place], || first)?,
             };
             let known = &mut self.firsts[group as usize];
@@ -311,11 +315,12 @@ impl GroupTable {
             fixed_keys,
             packed,
             direct,
-            encoded,
+            mut encoded,
             groups,
             counts,
         } = self;
         drop((packed, direct, encoded.table, groups, counts));
+        encoded.rows.seal();
         let pool = pool.as_ref();
         let len = firsts.len();
         let mut hashes = if encoding.has_fixed_keys() {
@@ -391,7 +396,14 @@ impl GroupTable {
         }
     }
 
-    fn group_of_bytes(&mut self, key: &[u8], hash: u64, position: u64) -> Result<u32, MemoryExceeded> {
+    /// `push` adds `key` to the encoded keys.
+    fn group_of_bytes(
+        &mut self,
+        key: &[u8],
+        hash: u64,
+        position: u64,
+        push: impl FnOnce(&mut EncodedRows) -> Result<(), MemoryExceeded>,
+    ) -> Result<u32, MemoryExceeded> {
         let EncodedKeys {
             rows: known,
             hashes,
@@ -404,7 +416,7 @@ impl GroupTable {
         }
         let group = next_group(&self.firsts);
         let at = hashes.len() as u32;
-        known.push(key)?;
+        push(known)?;
         hashes.push(hash)?;
         groups.push(group)?;
         table.insert(inner(hash), at, |at| inner(hashes[at as usize]))?;

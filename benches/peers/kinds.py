@@ -1,15 +1,16 @@
-"""One query of `cargo xtask bench kinds` on an engine that is used from Python.
+"""Questions of `cargo xtask bench kinds` and `concurrent` on an engine that is used from Python.
 
-The bench writes the query and its known answer: `benches/src/kinds.rs` says what is measured. Prints one line of JSON: the time and
-the CPU time of each run, and the process's peak of memory. An answer stays in the engine's columns while the clock runs.
+The bench writes the questions and their known answers: `benches/src/kinds/setup.rs` says what is measured. Prints one line of JSON:
+the time of each question, the elapsed and the CPU time of all, and the process's peak of memory. Answers stay in the engine's
+columns until the clock has stopped.
 
     python3 kinds.py --versions
-    python3 kinds.py duckdb workload.json --threads 2 --runs 5
+    python3 kinds.py duckdb workload.json --threads 2
 """
 
 import json
 import math
-import resource
+import threading
 import time
 
 from engines import ENGINES, asked
@@ -22,7 +23,9 @@ def value(of):
     return of if isinstance(of, str) else float(of)
 
 
-def verify(name, rows, known):
+def verify(question, table):
+    name, known = question["name"], question["answer"]
+    rows = zip(*(column.to_pylist() for column in table.columns))
     rows = sorted(tuple(value(of) for of in row) for row in rows)
     known = [tuple(row) for row in known]
     same = len(rows) == len(known) and all(
@@ -34,29 +37,57 @@ def verify(name, rows, known):
         raise SystemExit(f"{name} gave {rows[:3]} ..., not {known[:3]} ...")
 
 
-def measured(columns, workload, runs):
-    """The times of `runs` runs behind one that is not counted; each answer is checked."""
-    times_ms, cpu_ms = [], []
-    for _ in range(runs + 1):
-        start, cpu = time.monotonic(), time.process_time()
-        table = columns(workload["sql"])
-        times_ms.append((time.monotonic() - start) * 1e3)
-        cpu_ms.append((time.process_time() - cpu) * 1e3)
-        rows = zip(*(column.to_pylist() for column in table.columns))
-        verify(workload["name"], rows, workload["answer"])
-    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"times_ms": times_ms[1:], "cpu_ms": cpu_ms[1:], "peak_mib": peak_mib}
+def ask(columns, question):
+    """The question, its answer, and its time in ms."""
+    start = time.monotonic()
+    table = columns(question["sql"])
+    return question, table, (time.monotonic() - start) * 1e3
+
+
+def measured(engine, workload):
+    """All clients' questions, asked at once behind one round of them that is not counted."""
+    questions, clients, each = workload["questions"], workload["clients"], workload["each"]
+    columns = engine.columns()
+    for question in questions:
+        verify(question, ask(columns, question)[1])
+    asked, failed = [], []
+    ready = threading.Barrier(clients + 1)
+
+    def client(first, columns):
+        try:
+            ready.wait()
+            for at in range(first, first + each):
+                asked.append(ask(columns, questions[at % len(questions)]))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=client, args=(number, engine.columns())) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    start, cpu = time.monotonic(), time.process_time()
+    ready.wait()
+    for thread in threads:
+        thread.join()
+    wall_ms, cpu_ms = (time.monotonic() - start) * 1e3, (time.process_time() - cpu) * 1e3
+    if failed:
+        raise failed[0]
+    for question, table, _ in asked:
+        verify(question, table)
+    return {"times_ms": [of for _, _, of in asked], "wall_ms": wall_ms, "cpu_ms": cpu_ms, "peak_mib": peak_mib()}
+
+
+def peak_mib():
+    """The greatest resident memory: `ru_maxrss` would count that of the bench, which started this process."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) / 1024
 
 
 def main():
-    options, workload = asked(
-        __doc__,
-        ("--runs", {"type": int, "default": 5}),
-    )
+    options, workload = asked(__doc__)
     if workload is None:
         return
     engine = ENGINES[options.engine](workload["tables"], options.threads, workload["from_files"])
-    print(json.dumps(measured(engine.columns(), workload, options.runs)), flush=True)
+    print(json.dumps(measured(engine, workload)), flush=True)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ mod plot;
 mod pool;
 mod predict;
 mod queries;
+mod random;
 mod report;
 mod scan;
 mod stats;
@@ -49,7 +50,9 @@ fn benches() -> Vec<Box<dyn Bench>> {
         Box::new(io_beside::IoBeside),
         Box::new(queries::Queries),
         Box::new(groups::Groups),
-        Box::new(kinds::Kinds),
+        Box::new(kinds::Kinds(kinds::Data::Lineitem)),
+        Box::new(kinds::Kinds(kinds::Data::Hits)),
+        Box::new(kinds::concurrent::Concurrent),
         Box::new(overlap::Overlap),
         Box::new(lists::Lists),
         Box::new(predict::Predict),

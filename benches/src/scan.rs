@@ -19,7 +19,6 @@ pub(crate) mod launch;
 mod memory;
 mod part;
 mod program;
-mod random;
 mod same;
 mod speed;
 mod table;

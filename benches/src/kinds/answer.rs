@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use anyhow::{Result, bail, ensure};
 use arrow::array::{Array as _, AsArray as _};
-use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int32Type, Int64Type};
 use query::QueryResult;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,7 @@ impl Answer {
                 for (at, row) in rows[first..].iter_mut().enumerate() {
                     ensure!(column.is_valid(at), "a NULL in the answer");
                     row.push(match column.data_type() {
+                        DataType::Int32 => Value::Number(column.as_primitive::<Int32Type>().value(at).into()),
                         DataType::Int64 => Value::Number(column.as_primitive::<Int64Type>().value(at) as f64),
                         DataType::Float64 => Value::Number(column.as_primitive::<Float64Type>().value(at)),
                         DataType::Decimal128(_, scale) => {

@@ -1,4 +1,4 @@
-//! The ten queries, as text, and their answers by our engine.
+//! The queries, as text, and their answers by our engine.
 
 use anyhow::Result;
 
@@ -16,7 +16,8 @@ const fn question(name: &'static str, sql: &'static str) -> Question {
     Question { name, sql }
 }
 
-pub(super) const QUESTIONS: [Question; 10] = [
+/// Ten kinds of query over `lineitem`.
+pub(super) const KINDS: [Question; 10] = [
     question(
         "Q6",
         "select sum(l_extendedprice * l_discount) as revenue from lineitem where l_shipdate >= date \
@@ -61,6 +62,59 @@ pub(super) const QUESTIONS: [Question; 10] = [
         "group by two texts",
         "select l_shipmode, l_shipinstruct, count(*) as n, sum(l_extendedprice) as price from lineitem \
          group by l_shipmode, l_shipinstruct",
+    ),
+];
+
+/// Queries of ClickBench over `hits`, by their places in its list, which begins at 0. Orders have a
+/// further key where rows are equal, so that each answer is the only one.
+pub(super) const HITS: [Question; 12] = [
+    question(
+        "1, count of a filter",
+        r#"select count(*) as n from hits where "AdvEngineID" <> 0"#,
+    ),
+    question(
+        "2, sum, count, avg of all rows",
+        r#"select sum("AdvEngineID") as engines, count(*) as n, avg("ResolutionWidth") as width from hits"#,
+    ),
+    question(
+        "5, distinct phrases",
+        r#"select count(distinct "SearchPhrase") as n from hits"#,
+    ),
+    question(
+        "8, distinct users of a region",
+        r#"select "RegionID", count(distinct "UserID") as u from hits group by "RegionID" order by u desc, "RegionID" limit 10"#,
+    ),
+    question(
+        "9, four aggregates of a region",
+        r#"select "RegionID", sum("AdvEngineID") as engines, count(*) as c, avg("ResolutionWidth") as width, count(distinct "UserID") as u from hits group by "RegionID" order by c desc, "RegionID" limit 10"#,
+    ),
+    question(
+        "12, phrases",
+        r#"select "SearchPhrase", count(*) as c from hits where "SearchPhrase" <> '' group by "SearchPhrase" order by c desc, "SearchPhrase" limit 10"#,
+    ),
+    question(
+        "15, users",
+        r#"select "UserID", count(*) as c from hits group by "UserID" order by c desc, "UserID" limit 10"#,
+    ),
+    question(
+        "16, users and phrases",
+        r#"select "UserID", "SearchPhrase", count(*) as c from hits group by "UserID", "SearchPhrase" order by c desc, "UserID", "SearchPhrase" limit 10"#,
+    ),
+    question(
+        "20, URLs like '%google%'",
+        r#"select count(*) as n from hits where "URL" like '%google%'"#,
+    ),
+    question(
+        "21, phrases of URLs like '%google%'",
+        r#"select "SearchPhrase", min("URL") as url, count(*) as c from hits where "URL" like '%google%' and "SearchPhrase" <> '' group by "SearchPhrase" order by c desc, "SearchPhrase" limit 10"#,
+    ),
+    question(
+        "33, URLs",
+        r#"select "URL", count(*) as c from hits group by "URL" order by c desc, "URL" limit 10"#,
+    ),
+    question(
+        "36, URLs of a counter",
+        r#"select "URL", count(*) as views from hits where "CounterID" = 62 and "EventDate" >= date '2013-07-01' and "EventDate" <= date '2013-07-31' and "DontCountHits" = 0 and "IsRefresh" = 0 and "URL" <> '' group by "URL" order by views desc, "URL" limit 10"#,
     ),
 ];
 

@@ -18,10 +18,10 @@ use super::corpus::Corpus;
 use super::launch::Invocation;
 use super::part::{Made, Part};
 use super::program::{OURS, PEER};
-use super::random::Random;
 use super::table::wait_for_quiet;
 use crate::THREADS;
 use crate::contender::{Contender, Outcome, Role};
+use crate::random::Random;
 use crate::target::{Of, Target};
 use crate::workload::{Column, Workload};
 

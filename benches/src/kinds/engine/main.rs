@@ -1,19 +1,22 @@
-//! Our engine in a process of its own, as `kinds.py` is for the others: one query of the bench
-//! `kinds`, from a Parquet file or from memory. Prints one line of JSON.
+//! Our engine in a process of its own, as `kinds.py` is for the others: questions of the benches
+//! `kinds` and `concurrent`, from a Parquet file or from memory. Or one of the limits beside it.
+//! Prints one line of JSON.
 
 #[path = "../answer.rs"]
 mod answer;
+mod fused;
+mod limit;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use columnar::MemoryTable;
 use cpu_time::ProcessTime;
-use nix::sys::resource::{UsageWho, getrusage};
-use query::Session;
 use query::pipeline_exec::PipelineExecutor;
+use query::{QueryResult, Session};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -23,10 +26,21 @@ use answer::Answer;
 struct Workload {
     tables: std::collections::HashMap<String, PathBuf>,
     from_files: bool,
+    clients: usize,
+    /// Questions of each client.
+    each: usize,
+    questions: Vec<Question>,
+}
+
+#[derive(Deserialize)]
+struct Question {
     name: String,
     sql: String,
     answer: Answer,
 }
+
+/// A question, its answer, and the time that it took.
+type Asked<'a> = (&'a Question, QueryResult, Duration);
 
 /// As in the program `windlass`.
 #[global_allocator]
@@ -35,14 +49,38 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> Result<()> {
     let mut arguments = std::env::args_os().skip(1);
     let mut argument = || {
-        arguments
-            .next()
-            .context("a workload, threads and runs are needed")
+        let argument = arguments.next();
+        argument.context("a workload, a contender and threads are needed")
     };
     let workload = std::fs::read(argument()?)?;
-    let mut number = || -> Result<usize> { Ok(argument()?.to_string_lossy().parse()?) };
-    let (threads, runs) = (number()?, number()?);
     let workload: Workload = serde_json::from_slice(&workload)?;
+    let contender = argument()?;
+    let threads = argument()?.to_string_lossy().parse()?;
+    let measured = match contender.to_str() {
+        Some("windlass") => ask_at_once(&workload, threads)?,
+        Some("loop") => limit::by_hand(&workload, threads)?,
+        Some("memcpy") => limit::copied(&workload, threads)?,
+        Some("pages") => limit::decompressed(&workload, threads)?,
+        _ => bail!("there is no contender {contender:?}"),
+    };
+    let told = json!({
+        "times_ms": measured.times.into_iter().map(ms).collect::<Vec<f64>>(),
+        "wall_ms": ms(measured.wall),
+        "cpu_ms": ms(measured.cpu),
+        "peak_mib": peak_mib()?,
+    });
+    println!("{told}");
+    Ok(())
+}
+
+struct Measured {
+    times: Vec<Duration>,
+    wall: Duration,
+    cpu: Duration,
+}
+
+/// All clients' questions, asked at once behind one round of them that is not counted.
+fn ask_at_once(workload: &Workload, threads: usize) -> Result<Measured> {
     let mut session = Session::new(PipelineExecutor::new(threads)?);
     for (name, path) in &workload.tables {
         if workload.from_files {
@@ -51,26 +89,54 @@ fn main() -> Result<()> {
             session.register(Arc::new(loaded(name, path, threads)?))?;
         }
     }
-    let (mut times_ms, mut cpu_ms) = (Vec::new(), Vec::new());
-    for _ in 0..=runs {
-        let (start, cpu) = (Instant::now(), ProcessTime::now());
-        let report = session.sql(&workload.sql)?.run()?;
-        times_ms.push(ms(start.elapsed()));
-        cpu_ms.push(ms(cpu.elapsed()));
-        let answer = Answer::of(&report.rows)?;
-        workload
-            .answer
-            .verify(&answer)
-            .with_context(|| workload.name.clone())?;
+    for question in &workload.questions {
+        verify(&ask(&session, question)?)?;
     }
-    let peak_kib = getrusage(UsageWho::RUSAGE_SELF)?.max_rss();
-    let told = json!({
-        "times_ms": times_ms[1..],
-        "cpu_ms": cpu_ms[1..],
-        "peak_mib": peak_kib as f64 / 1_024.0,
+    let ready = Barrier::new(workload.clients + 1);
+    let (wall, cpu, asked) = thread::scope(|scope| {
+        let (session, ready) = (&session, &ready);
+        let clients: Vec<_> = (0..workload.clients)
+            .map(|client| scope.spawn(move || ask_all(session, workload, client, ready)))
+            .collect();
+        let (start, cpu) = (Instant::now(), ProcessTime::now());
+        ready.wait();
+        let asked: Vec<_> = clients.into_iter().map(|client| client.join()).collect();
+        (start.elapsed(), cpu.elapsed(), asked)
     });
-    println!("{told}");
-    Ok(())
+    let mut times = Vec::new();
+    for client in asked {
+        for asked in client.map_err(|_panic| anyhow::anyhow!("a client panicked"))?? {
+            verify(&asked)?;
+            times.push(asked.2);
+        }
+    }
+    Ok(Measured { times, wall, cpu })
+}
+
+/// The questions of a client, from that of its own number on.
+fn ask_all<'a>(
+    session: &Session,
+    workload: &'a Workload,
+    client: usize,
+    ready: &Barrier,
+) -> Result<Vec<Asked<'a>>> {
+    let questions = workload.questions.iter().cycle();
+    let own = questions.skip(client % workload.questions.len());
+    ready.wait();
+    own.take(workload.each)
+        .map(|question| ask(session, question))
+        .collect()
+}
+
+fn ask<'a>(session: &Session, question: &'a Question) -> Result<Asked<'a>> {
+    let start = Instant::now();
+    let rows = session.sql(&question.sql)?.run()?.rows;
+    Ok((question, rows, start.elapsed()))
+}
+
+fn verify((question, rows, _): &Asked<'_>) -> Result<()> {
+    let verified = Answer::of(rows).and_then(|answer| question.answer.verify(&answer));
+    verified.with_context(|| question.name.clone())
 }
 
 fn loaded(name: &str, path: &Path, threads: usize) -> Result<MemoryTable> {
@@ -78,6 +144,16 @@ fn loaded(name: &str, path: &Path, threads: usize) -> Result<MemoryTable> {
     session.open(name, path)?;
     let rows = session.sql(&format!("select * from {name}"))?.run()?.rows;
     Ok(MemoryTable::try_new(name, rows.schema, rows.batches)?.encoded()?)
+}
+
+/// The greatest resident memory: `ru_maxrss` would count that of the bench, which started this
+/// process.
+fn peak_mib() -> Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = peak.and_then(|peak| peak.split_whitespace().next());
+    let kib: f64 = kib.context("the system tells no peak of memory")?.parse()?;
+    Ok(kib / 1_024.0)
 }
 
 fn ms(duration: Duration) -> f64 {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::super::random::Random;
+use crate::random::Random;
 
 /// A literal that is in one line of a million.
 pub(in crate::scan) const RARE: &str = "bikeshed";

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::super::random::Random;
 use super::text::{self, CHECKPOINT, RARE};
+use crate::random::Random;
 
 const SEED: u64 = 0x5eed_0002;
 const SMALL_MAX: u64 = 200;

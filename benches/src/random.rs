@@ -1,15 +1,15 @@
-//! Numbers by seed, for the corpora: SplitMix64, so that another version of a crate cannot change
-//! them.
+//! Numbers by seed, for generated inputs: SplitMix64, so that another version of a crate cannot
+//! change them.
 
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -17,11 +17,17 @@ impl Random {
     }
 
     /// Less than `end`.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    pub(super) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    /// A rank below `end`, each about as often as its reciprocal (Zipf's law).
+    pub(crate) fn rank(&mut self, end: u64) -> u64 {
+        let part = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        (((end + 1) as f64).powf(part) as u64 - 1).min(end - 1)
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len() as u64) as usize]
     }
 }
@@ -37,5 +43,9 @@ mod tests {
         let mut seen = [0; 5];
         (0..1_000).for_each(|_| seen[random.below(5) as usize] += 1);
         assert!(seen.iter().all(|count| *count > 150), "{seen:?}");
+
+        let mut ranks = [0; 3];
+        (0..8_000).for_each(|_| ranks[random.rank(3) as usize] += 1);
+        assert!(ranks.is_sorted_by(|one, next| one > next), "{ranks:?}");
     }
 }

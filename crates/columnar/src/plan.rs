@@ -7,6 +7,7 @@ mod partitioning;
 mod regrouping;
 mod select_plan;
 mod sort_key;
+mod unread;
 
 pub(crate) use explain::{rows_of, write_plan};
 pub use level_plan::{GroupingSet, LevelPlan};
@@ -14,3 +15,4 @@ pub(crate) use partitioning::Partitioning;
 pub(crate) use regrouping::{Regrouping, share_shard_key};
 pub use select_plan::{Output, SelectPlan};
 pub use sort_key::SortKey;
+pub(crate) use unread::leave_out_unread;

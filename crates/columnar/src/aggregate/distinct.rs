@@ -181,6 +181,11 @@ impl<V: Values> Pairs<V> {
         if self.may_repeat() {
             *self = self.each_once()?;
         }
+        let pairs = self.members.len() + from.members.len_of(first, map.len());
+        let (group_of, values) = (self.members.group_of(), &self.values);
+        self.table.reserve(pairs, |pair| {
+            pair_hash(group_of[pair as usize], values.hash(pair as usize))
+        })?;
         from.members.of_groups(first, map.len(), |pair, group| {
             let value = from.values.value(pair);
             self.add(map[group], value, pair_hash(map[group], V::hash_of(value)))

@@ -88,6 +88,12 @@ impl Members {
         Ok(())
     }
 
+    /// The items of a run of groups. Before an arrangement it is 0.
+    pub(super) fn len_of(&self, first: usize, groups: usize) -> usize {
+        let start = |group: usize| self.starts.get(group).map_or(0, |&start| start as usize);
+        start(first + groups) - start(first)
+    }
+
     /// Groups are counted from `first`.
     pub(super) fn of_groups(
         &self,

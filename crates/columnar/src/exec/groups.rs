@@ -153,20 +153,20 @@ impl GroupPlan {
             Some(keys) => keys.columns().map_err(|error| ExecError::of("group by", error))?,
             None => Vec::new(),
         };
-        let key_columns = columns.clone();
+        let kept_keys = self.role.keeps_groups.then(|| columns.clone());
         columns.extend(self.group_by.aggregates().finish(&states)?);
         let (firsts, _firsts) = keys.map_or_else(
             || (vec![0], Reservation::none()),
             |keys| keys.into_firsts().into_parts(),
         );
-        let groups = match self.role.keeps_groups {
-            true => {
+        let groups = match kept_keys {
+            Some(keys) => {
                 let reservation = Reservation::of(self.pool.clone());
-                let kept = KeptGroups::new(key_columns, firsts.clone(), states, reservation)?;
+                let kept = KeptGroups::new(keys, firsts.clone(), states, reservation)?;
                 Some(Arc::new(kept))
             }
-            false => {
-                drop((key_columns, states));
+            None => {
+                drop(states);
                 None
             }
         };

@@ -24,7 +24,7 @@ use pipeline_exec::{Stage, StepError};
 use super::groups::Role;
 use super::level::{Level, Source, results};
 use super::stage::{ScanResult, ScanStage};
-use crate::plan::{GroupingSet, LevelPlan, Regrouping, share_shard_key};
+use crate::plan::{GroupingSet, LevelPlan, Regrouping, leave_out_unread, share_shard_key};
 
 /// Plans that run once: the first reads a table, each later one the result of the one before.
 ///
@@ -94,6 +94,7 @@ impl NestedScan {
     ///
     /// If there is no plan, or a plan has grouping sets and no groups.
     pub fn new(mut plans: Vec<LevelPlan>, any_order: bool) -> Self {
+        leave_out_unread(&mut plans);
         share_shard_key(&mut plans);
         let mut ways = Regrouping::of(&plans).into_iter();
         let count = plans.len();

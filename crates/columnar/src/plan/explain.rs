@@ -72,11 +72,9 @@ pub(crate) fn write_plan(
                 Partitioning::of(scan).fmt(f)?;
             }
             if !aggregates.is_empty() {
-                writeln!(
-                    f,
-                    "aggregate {}",
-                    list(&mut aggregates.iter().map(ToString::to_string))
-                )?;
+                let mut texts: Vec<String> = aggregates.iter().map(ToString::to_string).collect();
+                texts.dedup();
+                writeln!(f, "aggregate {}", texts.join(", "))?;
             }
             if let Some(having) = having {
                 writeln!(f, "having {having}")?;

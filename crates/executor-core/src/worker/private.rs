@@ -221,11 +221,7 @@ impl<T> PrivateTasks<T> {
     /// Ends a tick. If not `popping`, the next pop ticks and keeps its old countdown.
     pub(crate) fn set_countdowns(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
         self.quiet = quiet;
-        self.room = if self.holds_batch {
-            0
-        } else {
-            self.room_of(room)
-        };
+        self.room = if self.holds_batch { 0 } else { self.room_of(room) };
         self.quiet_for_pops = if popping { quiet } else { SleepWord::NEVER };
         if popping {
             self.pops_left = pops;

@@ -8,7 +8,7 @@ use columnar::MemoryTable;
 use query::{Catalog, QueryError, QueryPlanner, QueryResult, Work};
 
 use crate::differential::generator::{Case, Random};
-use crate::run::{assert_same_bits, catalog, executor, executors, planned, query, rows};
+use crate::run::{Cell, assert_same_bits, catalog, executor, executors, planned, query, rows};
 
 const DRAWN: u64 = 1_000;
 /// Several ranges of partitions, and several slots.
@@ -243,6 +243,25 @@ fn three_levels_share_one_split() {
     let serial = query_of(&executors[0]).run().expect("an answer").rows;
     assert_same_bits(&found, &serial, &sql);
     assert_eq!(found.num_rows(), 2_502, "the squares modulo a prime");
+}
+
+#[test]
+fn what_no_query_above_reads_is_not_computed() {
+    let tables = items();
+    let inner =
+        "select some, sum(v * 1000000000000000) as s, min(f) as f, count(*) as n from items group by some";
+    let sql = format!("select count(*), sum(n) from ({inner} having count(*) > 0) as q");
+    let query_of = planned(&sql, &tables, &executor(2)).expect("a plan");
+    let explain = query_of.explain();
+    let found = rows(&query_of.run().expect("nothing that overflows is read").rows);
+    assert_eq!(found, [[Cell::Int(2_502), Cell::Int(150_000)]]);
+    let explain = explain.to_string();
+    assert!(
+        explain.contains("aggregate count(*)\n") && explain.contains("reads some\n"),
+        "{explain}"
+    );
+    let error = query(inner, &tables, &executor(2)).unwrap_err().to_string();
+    assert!(error.contains("overflow"), "{error}");
 }
 
 #[test]

@@ -99,7 +99,10 @@ fn unknown_names_are_named_with_what_there_is() {
 #[test]
 fn sql_outside_the_subset_is_named_by_construct_and_place() {
     assert_sql_error("select city from cities join cities on true", &["JOIN", "line 1"]);
-    assert_sql_error("select city from (select * from nowhere) x", &["nowhere", "line 1"]);
+    assert_sql_error(
+        "select city from (select * from nowhere) x",
+        &["nowhere", "line 1"],
+    );
     assert_sql_error("select city from (select * from cities) x (a)", &["line 1"]);
     assert_sql_error("select distinct city from cities", &["DISTINCT"]);
     assert_sql_error("delete from cities", &["DELETE"]);

@@ -200,10 +200,7 @@ fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Re
     if over.is_some() {
         return refuse(format!("the window function {name}"));
     }
-    if name.to_string().eq_ignore_ascii_case(GROUPING) {
-        return plan_grouping(args, leaf, ast);
-    }
-    let Some(known) = aggregate_name(function) else {
+    let Some(known) = function_name(function) else {
         return Err(QueryError::UnknownFunction {
             name: name.to_string(),
             candidates: AggregateFunction::names().map(str::to_owned).collect(),
@@ -220,13 +217,16 @@ fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Re
     let FunctionArguments::List(list) = args else {
         return refuse(format!("{name} without arguments"));
     };
-    let is_distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-    let Some(kind) = AggregateFunction::by_name(known, is_distinct) else {
-        return refuse(format!("DISTINCT in {name}"));
-    };
     if !list.clauses.is_empty() {
         return refuse(format!("a clause in {name}"));
     }
+    let is_distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
+    if known == GROUPING && !is_distinct {
+        return plan_grouping(&list.args, leaf, ast);
+    }
+    let Some(kind) = AggregateFunction::by_name(known, is_distinct) else {
+        return refuse(format!("DISTINCT in {name}"));
+    };
     match list.args.as_slice() {
         [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if kind == AggregateFunction::Count => {
             leaf.aggregate(kind, None, ast)
@@ -240,14 +240,12 @@ fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Re
     }
 }
 
-fn plan_grouping(args: &FunctionArguments, leaf: &mut dyn Leaf, ast: &Sql) -> Result<Expr, QueryError> {
-    let mut keys = Vec::new();
-    if let FunctionArguments::List(list) = args {
-        for argument in &list.args {
-            match argument {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(key)) => keys.push(key),
-                _ => return Err(unsupported(format!("the argument {argument} of GROUPING"), ast)),
-            }
+fn plan_grouping(arguments: &[FunctionArg], leaf: &mut dyn Leaf, ast: &Sql) -> Result<Expr, QueryError> {
+    let mut keys = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(key)) => keys.push(key),
+            _ => return Err(unsupported(format!("the argument {argument} of GROUPING"), ast)),
         }
     }
     if !(1..=GROUPING_KEYS).contains(&keys.len()) {
@@ -260,10 +258,16 @@ fn plan_grouping(args: &FunctionArguments, leaf: &mut dyn Leaf, ast: &Sql) -> Re
 }
 
 fn aggregate_name(function: &ast::Function) -> Option<&'static str> {
+    function_name(function).filter(|name| *name != GROUPING)
+}
+
+fn function_name(function: &ast::Function) -> Option<&'static str> {
     let [ast::ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else {
         return None;
     };
-    AggregateFunction::names().find(|known| names_match(name, known))
+    AggregateFunction::names()
+        .chain([GROUPING])
+        .find(|known| names_match(name, known))
 }
 
 /// A chain of thousands becomes one level deep.

@@ -215,6 +215,14 @@ fn wrong_sets_are_refused_with_a_reason() {
             "GROUPING takes 1 to 31 keys, not 0",
         ),
         (
+            "select grouping(few) filter (where v > 1) from items group by few",
+            "FILTER of grouping",
+        ),
+        (
+            "select grouping(distinct few) from items group by few",
+            "DISTINCT in grouping",
+        ),
+        (
             "select grouping(few) from items",
             "GROUPING cannot stand in SELECT",
         ),

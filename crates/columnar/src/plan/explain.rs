@@ -72,8 +72,12 @@ pub(crate) fn write_plan(
                 Partitioning::of(scan).fmt(f)?;
             }
             if !aggregates.is_empty() {
-                let mut texts: Vec<String> = aggregates.iter().map(ToString::to_string).collect();
-                texts.dedup();
+                let mut texts: Vec<String> = Vec::new();
+                for text in aggregates.iter().map(ToString::to_string) {
+                    if !texts.contains(&text) {
+                        texts.push(text);
+                    }
+                }
                 writeln!(f, "aggregate {}", texts.join(", "))?;
             }
             if let Some(having) = having {

@@ -130,7 +130,7 @@ impl<V: Values> Pairs<V> {
         if pairs >= self.lately.0.len() && pairs < PLACES_MAX {
             self.lately.grow()?;
             for pair in 0..pairs as u32 {
-                let hash = self.hash(pair);
+                let hash = hash_of_pair(&self.members, &self.values, pair);
                 self.lately.put(hash, pair);
             }
         }
@@ -150,10 +150,9 @@ impl<V: Values> Pairs<V> {
         }
         let pair = self.members.len() as u32;
         self.push(group, value)?;
-        let (group_of, values) = (self.members.group_of(), &self.values);
-        Ok(self.table.insert(hash, pair, |pair| {
-            pair_hash(group_of[pair as usize], values.hash(pair as usize))
-        })?)
+        let (members, values) = (&self.members, &self.values);
+        let hash_of = |pair| hash_of_pair(members, values, pair);
+        Ok(self.table.insert(hash, pair, hash_of)?)
     }
 
     fn push(&mut self, group: u32, value: V::Value<'_>) -> Result<(), StateError> {
@@ -163,11 +162,6 @@ impl<V: Values> Pairs<V> {
 
     fn is(&self, pair: u32, group: u32, value: V::Value<'_>) -> bool {
         self.members.group_of()[pair as usize] == group && self.values.is(pair as usize, value)
-    }
-
-    fn hash(&self, pair: u32) -> u64 {
-        let group = self.members.group_of()[pair as usize];
-        pair_hash(group, self.values.hash(pair as usize))
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
@@ -182,10 +176,9 @@ impl<V: Values> Pairs<V> {
             *self = self.each_once()?;
         }
         let pairs = self.members.len() + from.members.len_of(first, map.len());
-        let (group_of, values) = (self.members.group_of(), &self.values);
-        self.table.reserve(pairs, |pair| {
-            pair_hash(group_of[pair as usize], values.hash(pair as usize))
-        })?;
+        let (members, values) = (&self.members, &self.values);
+        self.table
+            .reserve(pairs, |pair| hash_of_pair(members, values, pair))?;
         from.members.of_groups(first, map.len(), |pair, group| {
             let value = from.values.value(pair);
             self.add(map[group], value, pair_hash(map[group], V::hash_of(value)))
@@ -242,6 +235,11 @@ impl Lately {
 
 fn tag_of(hash: u64) -> u32 {
     (hash >> 32) as u32
+}
+
+#[inline]
+fn hash_of_pair<V: Values>(members: &Members, values: &V, pair: u32) -> u64 {
+    pair_hash(members.group_of()[pair as usize], values.hash(pair as usize))
 }
 
 fn pair_hash(group: u32, hash: u64) -> u64 {

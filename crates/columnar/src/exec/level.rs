@@ -53,30 +53,24 @@ struct Made {
 impl Level {
     /// The table of `plan` has the columns of what `source` gives, but no rows.
     pub(super) fn new(plan: SelectPlan, role: Role, source: Source) -> Arc<Self> {
-        let level = Self {
+        let made = match source {
+            Source::Table => OnceLock::from(Made::compiled(CompiledScan::new(plan.clone(), role))),
+            _ => OnceLock::new(),
+        };
+        Arc::new(Self {
             plan,
             role,
             source,
-            made: OnceLock::new(),
-        };
-        if let Source::Table = level.source {
-            let compiled = CompiledScan::new(level.plan.clone(), level.role);
-            level.keep(Made::of(compiled));
-        }
-        Arc::new(level)
+            made,
+        })
     }
 
     pub(super) fn of_scan(scan: &Arc<ScanStage>) -> Arc<Self> {
-        let made = Made {
-            scan: Arc::clone(scan),
-            groups: Vec::new(),
-            _rows: Reservation::none(),
-        };
         Arc::new(Self {
             plan: scan.plan.scan.clone(),
             role: Role::default(),
             source: Source::Table,
-            made: OnceLock::from(made),
+            made: OnceLock::from(Made::of(Arc::clone(scan))),
         })
     }
 
@@ -104,10 +98,6 @@ impl Level {
             .ok_or_else(|| "the scan below has not ended".into())
     }
 
-    fn keep(&self, made: Made) {
-        self.made.get_or_init(|| made);
-    }
-
     /// Ends the scan below.
     pub(super) fn make(&self) -> Result<(), StepError> {
         let mut plan = self.plan.clone();
@@ -126,7 +116,7 @@ impl Level {
                 plan.table = Arc::new(table);
                 Made {
                     _rows: reservation,
-                    ..Made::of(CompiledScan::new(plan, self.role))
+                    ..Made::compiled(CompiledScan::new(plan, self.role))
                 }
             }
             Source::Groups { of, are_apart } => {
@@ -135,7 +125,7 @@ impl Level {
                 let table = GroupsTable::new(plan.table.name(), &schema, below.take_shards()?);
                 let role = self.role_above(below, Some(table.firsts()), *are_apart);
                 plan.table = Arc::new(table);
-                Made::of(CompiledScan::new(plan, role))
+                Made::compiled(CompiledScan::new(plan, role))
             }
             Source::States { of, are_apart, .. } => {
                 let below = of.scan()?;
@@ -145,14 +135,14 @@ impl Level {
                     .filter_map(|shard: &Arc<Shard>| shard.groups.clone());
                 let groups: Vec<_> = groups.filter(|groups| !groups.is_empty()).collect();
                 let role = self.role_above(below, None, *are_apart);
+                let compiled = CompiledScan::of_slots(plan, groups.len(), role);
                 Made {
-                    scan: Arc::new(ScanStage::of(CompiledScan::of_slots(plan, groups.len(), role))),
                     groups,
-                    _rows: Reservation::none(),
+                    ..Made::compiled(compiled)
                 }
             }
         };
-        self.keep(made);
+        self.made.get_or_init(|| made);
         Ok(())
     }
 
@@ -183,9 +173,13 @@ impl Level {
 }
 
 impl Made {
-    fn of(compiled: CompiledScan) -> Self {
+    fn compiled(plan: CompiledScan) -> Self {
+        Self::of(Arc::new(ScanStage::of(plan)))
+    }
+
+    fn of(scan: Arc<ScanStage>) -> Self {
         Self {
-            scan: Arc::new(ScanStage::of(compiled)),
+            scan,
             groups: Vec::new(),
             _rows: Reservation::none(),
         }

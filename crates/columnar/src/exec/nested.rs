@@ -1,7 +1,9 @@
 //! A query over the result of another, and so on, as stages of one job.
 //!
 //! ```text
-//!   select flag, sum(n) from (select flag, supplier, count(*) as n from items group by flag, supplier) group by flag
+//!   select flag, sum(n) from (
+//!     select flag, supplier, count(*) as n from items group by flag, supplier
+//!   ) group by flag
 //!
 //!   level 0   scan items ─► merge groups of a partition ─► shards
 //!   level 1                                                  each shard is a morsel ─► …
@@ -16,6 +18,7 @@
 //! Grouping sets are made in the same way from the shards of the finest groups, or of a set with
 //! fewer keys, but of states: the average of a set is not one of averages.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
@@ -53,7 +56,8 @@ use crate::plan::{GroupingSet, LevelPlan, Regrouping, leave_out_unread, share_sh
 ///     job = job.stage(following);
 /// }
 /// let job = job.output(move |_cx| scan.merge()).build();
-/// let report = PipelineExecutor::new(2).expect("two threads").submit(job).expect("room").wait().expect("no failure");
+/// let executor = PipelineExecutor::new(2).expect("two threads");
+/// let report = executor.submit(job).expect("room").wait().expect("no failure");
 /// let batch = &report.output.batches[0];
 /// assert_eq!(batch.column(0).as_primitive::<Int64Type>().values(), &[7, 5]);
 /// # Ok::<(), arrow::error::ArrowError>(())
@@ -68,20 +72,20 @@ struct Scans {
     name: String,
     /// How the rows came from the plan before.
     way: Option<Regrouping>,
-    /// The finest groups or rows.
-    finest: Arc<Level>,
-    /// Coarser groups, in the order in which they are made.
-    sets: Vec<SetScan>,
-    /// Those that make the result.
+    /// In the order in which they are made: the finest groups or rows, then coarser groups.
+    scans: Vec<Arc<Level>>,
+    /// How each set was made, for people.
+    sets: Vec<String>,
+    /// The scans that make the result.
     result: Vec<Arc<Level>>,
 }
 
-struct SetScan {
+/// Groups from which coarser ones may be made.
+struct Groups {
     keys: Vec<usize>,
-    level: Arc<Level>,
-    /// The finest groups' keys that decide the partition; none if the keys of this set do.
+    /// The keys that decide the partition; none if all do.
     partitioned_by: Vec<usize>,
-    text: String,
+    level: Arc<Level>,
 }
 
 impl NestedScan {
@@ -106,7 +110,9 @@ impl NestedScan {
             levels.push(scans);
         }
         let first = levels.first().expect("a plan that reads a table");
-        let first = first.finest.scan().expect("the scan of a table is made at once");
+        let first = first.scans[0]
+            .scan()
+            .expect("the scan of a table is made at once");
         Self {
             first: Arc::clone(first),
             levels,
@@ -124,7 +130,7 @@ impl NestedScan {
         for (number, level) in self.levels.iter().enumerate() {
             let next = self.levels.get(number + 1).and_then(|next| next.way.as_ref());
             let is_read = next.is_none_or(|way| *way == Regrouping::OfRows);
-            for scan in level.scans() {
+            for scan in &level.scans {
                 let is_result = level.result.iter().any(|result| Arc::ptr_eq(result, scan));
                 stages.extend(scan.stages(is_result && is_read));
             }
@@ -147,7 +153,7 @@ impl NestedScan {
 
     /// Ends the query and frees its memory.
     pub fn give_up(&self) {
-        for scan in self.levels.iter().flat_map(Scans::scans) {
+        for scan in self.levels.iter().flat_map(|level| &level.scans) {
             if let Ok(scan) = scan.scan() {
                 scan.give_up();
             }
@@ -167,9 +173,9 @@ impl NestedScan {
     fn text(&self, finest: impl Fn(&Level) -> String) -> String {
         let mut text = String::new();
         for (depth, level) in self.levels.iter().rev().enumerate() {
-            let sets = level.sets.iter().map(|set| set.text.clone());
+            let sets = level.sets.iter().cloned();
             let way = level.way.as_ref().map(|way| format!("{}: {way}", level.name));
-            let finest = finest(&level.finest);
+            let finest = finest(&level.scans[0]);
             let lines = finest.lines().map(str::to_owned).chain(sets).chain(way);
             lines.for_each(|line| text.push_str(&format!("{}{line}\n", "  ".repeat(depth))));
         }
@@ -179,91 +185,50 @@ impl NestedScan {
 
 impl Scans {
     fn new(plan: LevelPlan, below: Option<(&Self, Regrouping)>, any_order: bool) -> Self {
-        let keeps_groups = !plan.sets.is_empty();
         let role = Role {
             any_order,
-            keeps_groups,
+            keeps_groups: !plan.sets.is_empty(),
             ..Role::default()
         };
         let keys: Vec<usize> = (0..plan.select.output.keys().len()).collect();
-        let is_finest = |set: &GroupingSet| set.keys == keys;
-        let own = plan.sets.iter().position(is_finest);
+        let own = plan.sets.iter().position(|set| set.keys == keys);
         let finest = match own {
             Some(set) => plan.of_set(&plan.sets[set], plan.select.filter.clone()),
             None => plan.select.clone(),
         };
+        let name = finest.table.name().to_owned();
         let (source, way) = match below {
             None => (Source::Table, None),
             Some((below, way)) => (below.source(&way), Some(way)),
         };
+        let finest = Level::new(finest, role, source);
         let mut scans = Self {
-            name: finest.table.name().to_owned(),
-            finest: Level::new(finest, role, source),
+            name,
             way,
+            scans: vec![Arc::clone(&finest)],
             sets: Vec::new(),
-            result: Vec::new(),
+            // The finest groups are those of their own set.
+            result: vec![Arc::clone(&finest); plan.sets.len().max(1)],
         };
-        let partitioned_by = Regrouping::partitioned_by(&plan.select, scans.way.as_ref());
+        if plan.sets.is_empty() {
+            return scans;
+        }
+        let mut made = vec![Groups {
+            keys,
+            partitioned_by: Regrouping::partitioned_by(&plan.select, scans.way.as_ref()),
+            level: finest,
+        }];
+        let mut others: Vec<usize> = (0..plan.sets.len()).filter(|&set| Some(set) != own).collect();
         // A set is made of one with more keys.
-        let mut numbers: Vec<usize> = (0..plan.sets.len()).filter(|&set| Some(set) != own).collect();
-        numbers.sort_by_key(|&set| usize::MAX - plan.sets[set].keys.len());
-        let mut levels: Vec<Option<Arc<Level>>> = vec![None; plan.sets.len()];
-        for number in numbers {
-            let set = &plan.sets[number];
-            let scan = scans.set(&plan, set, &partitioned_by, role);
-            levels[number] = Some(Arc::clone(&scan.level));
-            scans.sets.push(scan);
+        others.sort_by_key(|&set| Reverse(plan.sets[set].keys.len()));
+        for number in others {
+            let (groups, text) = Groups::of_set(&plan, &plan.sets[number], &made, role);
+            scans.result[number] = Arc::clone(&groups.level);
+            scans.scans.push(Arc::clone(&groups.level));
+            scans.sets.push(text);
+            made.push(groups);
         }
-        let level = |level: Option<Arc<Level>>| level.unwrap_or_else(|| Arc::clone(&scans.finest));
-        scans.result = match keeps_groups {
-            true => levels.into_iter().map(level).collect(),
-            false => vec![Arc::clone(&scans.finest)],
-        };
         scans
-    }
-
-    fn set(&self, plan: &LevelPlan, set: &GroupingSet, partitioned_by: &[usize], role: Role) -> SetScan {
-        let has_all = |finer: &&SetScan| set.keys.iter().all(|key| finer.keys.contains(key));
-        let finer = self
-            .sets
-            .iter()
-            .filter(has_all)
-            .min_by_key(|finer| finer.keys.len());
-        let all: Vec<usize> = (0..plan.select.output.keys().len()).collect();
-        let (of, finer_keys, partitioned_by) = match finer {
-            Some(finer) => (&finer.level, &finer.keys, &*finer.partitioned_by),
-            None => (&self.finest, &all, partitioned_by),
-        };
-        let place = |key: &usize| finer_keys.iter().position(|finer| finer == key);
-        let keys = set
-            .keys
-            .iter()
-            .map(|key| place(key).expect("a set with all keys of this one"));
-        let are_apart = !partitioned_by.is_empty() && partitioned_by.iter().all(|key| set.keys.contains(key));
-        let source = Source::States {
-            of: Arc::clone(of),
-            keys: keys.collect(),
-            are_apart,
-        };
-        let names = set
-            .keys
-            .iter()
-            .map(|&key| plan.select.output.keys()[key].to_string());
-        let names = names.collect::<Vec<_>>().join(", ");
-        let how = match are_apart {
-            true => "stay in their partitions",
-            false => "are partitioned anew",
-        };
-        SetScan {
-            keys: set.keys.clone(),
-            level: Level::new(plan.of_set(set, None), role, source),
-            partitioned_by: if are_apart {
-                partitioned_by.to_vec()
-            } else {
-                Vec::new()
-            },
-            text: format!("set ({names}) of groups that {how}"),
-        }
     }
 
     /// What a plan above reads.
@@ -271,22 +236,49 @@ impl Scans {
         match way {
             Regrouping::OfRows => Source::Results(self.result.clone()),
             Regrouping::Anew | Regrouping::Kept(_) => Source::Groups {
-                of: Arc::clone(&self.finest),
+                of: Arc::clone(&self.scans[0]),
                 are_apart: matches!(way, Regrouping::Kept(_)),
             },
         }
     }
+}
 
-    fn scans(&self) -> impl Iterator<Item = &Arc<Level>> {
-        [&self.finest]
-            .into_iter()
-            .chain(self.sets.iter().map(|set| &set.level))
+impl Groups {
+    /// Of the groups with the fewest keys that have all of the set's, and a text that says how.
+    fn of_set(plan: &LevelPlan, set: &GroupingSet, made: &[Self], role: Role) -> (Self, String) {
+        let has_all = |finer: &&Self| set.keys.iter().all(|key| finer.keys.contains(key));
+        let finer = made.iter().filter(has_all).min_by_key(|finer| finer.keys.len());
+        let finer = finer.expect("the finest groups have all keys");
+        let place = |key: &usize| finer.keys.iter().position(|finer| finer == key);
+        let by = &finer.partitioned_by;
+        let are_apart = !by.is_empty() && by.iter().all(|key| set.keys.contains(key));
+        let source = Source::States {
+            of: Arc::clone(&finer.level),
+            keys: set.keys.iter().filter_map(place).collect(),
+            are_apart,
+        };
+        let name = |&key: &usize| plan.select.output.keys()[key].to_string();
+        let names = set.keys.iter().map(name).collect::<Vec<_>>().join(", ");
+        let (how, partitioned_by) = match are_apart {
+            true => ("stay in their partitions", by.clone()),
+            false => ("are partitioned anew", Vec::new()),
+        };
+        let groups = Self {
+            keys: set.keys.clone(),
+            partitioned_by,
+            level: Level::new(plan.of_set(set, None), role, source),
+        };
+        (groups, format!("set ({names}) of groups that {how}"))
     }
 }
 
 impl fmt::Debug for NestedScan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plans = self.levels.iter().flat_map(Scans::scans).map(|scan| scan.plan());
+        let plans = self
+            .levels
+            .iter()
+            .flat_map(|level| &level.scans)
+            .map(|scan| scan.plan());
         f.debug_list().entries(plans).finish()
     }
 }

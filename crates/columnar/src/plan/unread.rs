@@ -24,9 +24,10 @@ pub(crate) fn leave_out_unread(plans: &mut [LevelPlan]) {
 
 fn keep_only(plan: &mut SelectPlan, read: &[usize]) {
     let (Output::Rows { columns } | Output::Groups { columns, .. }) = &mut plan.output;
-    let mut values = columns.iter_mut().map(|(_, value)| value).enumerate();
-    for (_, value) in values.by_ref().filter(|(at, _)| !read.contains(at)) {
-        *value = Expr::literal(new_null_array(value.data_type(), 1));
+    for (at, (_, value)) in columns.iter_mut().enumerate() {
+        if !read.contains(&at) {
+            *value = Expr::literal(new_null_array(value.data_type(), 1));
+        }
     }
     let Output::Groups {
         keys,

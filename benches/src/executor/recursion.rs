@@ -61,7 +61,7 @@ pub(super) fn contenders<N: Recursion>(nodes: u64) -> Vec<Contender> {
     all
 }
 
-/// For trees of which no spawner could hold the tasks.
+/// For trees with more tasks than a scheduler that queues them can hold.
 pub(super) fn fork_join<N: Recursion>() -> Vec<Contender> {
     let few = OURS
         .iter()

@@ -24,7 +24,7 @@ const JULY: u64 = 1_372_636_800;
 const JULY_SECONDS: u64 = 31 * DAY_SECONDS;
 const DAY_SECONDS: u64 = 86_400;
 
-/// Counters of sites, of which the largest comes first.
+/// Counters of sites. The largest comes first.
 const COUNTERS: u64 = 6_000;
 /// The number of the largest counter: so that 62, which a question names, has 0.7 % of the rows.
 const COUNTER_FIRST: u64 = 47;

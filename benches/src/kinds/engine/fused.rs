@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::answer::Answer;
 
-/// Hundredths, of which prices, quantities, discounts and taxes are counted.
+/// Hundredths in one: prices, quantities, discounts and taxes are counted in them.
 const HUNDREDTHS: f64 = 100.0;
 
 /// Days since 1970 of dates in the questions.

@@ -94,7 +94,7 @@ fn a_drawn_query_over_a_drawn_query_has_the_rows_of_one_over_its_result() {
     assert!(answered > DRAWN * 8 / 10, "{answered}");
 }
 
-/// Keys of every kind: many numbers, few numbers, and texts, of which some have no fixed width.
+/// Keys of every kind: many numbers, few numbers, and texts. Long texts have no fixed width.
 pub(crate) fn items() -> Catalog {
     let number =
         |of: fn(i64) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..ROWS).map(of))) };

@@ -2,6 +2,7 @@
 //!
 //! Each slot fills its own cell. The output reads the cells in slot order.
 
+mod chosen_groups;
 mod collected;
 mod compiled;
 mod decoded;

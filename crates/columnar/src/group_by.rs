@@ -7,12 +7,13 @@
 //! ```
 
 mod direct_address;
+mod expected_groups;
 mod grouping;
-mod growth;
 mod hand_over;
 mod heavy_hitters;
 mod keys;
 mod known_codes;
+mod long_keys;
 mod merge;
 mod partitioned_keys;
 mod ranges;
@@ -20,7 +21,10 @@ mod run;
 mod slot_groups;
 mod table;
 
+pub(crate) use expected_groups::ExpectedGroups;
 pub(crate) use grouping::Grouping;
+#[cfg(test)]
+pub(crate) use heavy_hitters::HeavyHitters;
 pub(crate) use merge::{Merged, merge};
 pub(crate) use ranges::cut;
 pub(crate) use run::GroupBy;

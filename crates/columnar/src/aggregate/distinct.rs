@@ -13,8 +13,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, UInt32Array};
-use arrow::compute::take;
+use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::DataType;
 
 use super::definition::Definition;
@@ -340,23 +339,18 @@ impl AggregateState for DistinctState {
         let nulls = values.logical_nulls();
         let mut reservation = Reservation::of(self.pool.clone());
         let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
-        let encoded = match &self.layout {
+        match &self.layout {
             Some(layout) => {
                 reservation.grow(values.len() * size_of::<(u128, u32)>())?;
                 let values = std::slice::from_ref(&values);
                 layout.pack(values, values[0].len(), &mut fixed_keys, &mut long);
-                let rows = UInt32Array::from(long.clone());
-                take(&values[0], &rows, None)?
             }
-            None => {
-                long.extend(0..values.len() as u32);
-                Arc::clone(&values)
-            }
-        };
+            None => long.extend(0..values.len() as u32),
+        }
         let mut rows = EncodedRows::new(self.pool.as_ref());
-        let pool = self.pool.as_ref();
+        let (columns, pool) = (std::slice::from_ref(&values), self.pool.as_ref());
         self.encoder
-            .for_each(&[encoded], pool, |_, row| Ok(rows.push(row)?))?;
+            .for_each(columns, Some(&long), pool, |_, row| Ok(rows.push(row)?))?;
         let mut long = long.into_iter().zip(rows.iter()).peekable();
         let mut result = Ok(());
         groups.for_each(nulls.as_ref(), |group, row| {

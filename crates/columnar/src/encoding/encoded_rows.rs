@@ -23,7 +23,7 @@ struct Piece {
     _reservation: Reservation,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Place {
     piece: u32,
     start: u32,
@@ -106,6 +106,16 @@ impl EncodedRows {
             piece: first as u32 + place.piece,
             ..place
         })
+    }
+
+    /// Makes room for the places of `more` rows.
+    pub(crate) fn reserve(&mut self, more: usize) -> Result<(), MemoryExceeded> {
+        self.places.reserve(more)
+    }
+
+    /// `order[i]`, each once, becomes row `i`.
+    pub(crate) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        self.places.arrange(order)
     }
 
     #[cold]

@@ -11,8 +11,9 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, StringArray, StringViewArray};
-use arrow::array::{ArrayData, make_array};
+use arrow::array::{ArrayData, UInt32Array, make_array};
 use arrow::buffer::{Buffer, NullBuffer};
+use arrow::compute::take_arrays;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
@@ -53,10 +54,11 @@ impl RowEncoder {
         Ok(Self::Arrow(RowConverter::new(fields.collect())?))
     }
 
-    /// Visits the bytes of each row, in order. Floats in `columns` must be canonical.
+    /// Visits the bytes of each row, or of `rows`, in order. Floats in `columns` must be canonical.
     pub(crate) fn for_each(
         &self,
         columns: &[ArrayRef],
+        rows: Option<&[u32]>,
         pool: Option<&Arc<MemoryPool>>,
         mut visit: impl FnMut(usize, &[u8]) -> Result<(), ArrowError>,
     ) -> Result<(), ArrowError> {
@@ -65,20 +67,27 @@ impl RowEncoder {
             Self::Plain(_) => {
                 let columns: Vec<Column<'_>> = columns.iter().map(Column::of).collect();
                 let mut bytes = Vec::new();
-                for row in 0..count {
+                for at in 0..rows.map_or(count, <[u32]>::len) {
                     bytes.clear();
                     for column in &columns {
-                        column.encode(row, &mut bytes)?;
+                        column.encode(rows.map_or(at, |rows| rows[at] as usize), &mut bytes)?;
                     }
-                    visit(row, &bytes)?;
+                    visit(at, &bytes)?;
                 }
             }
             Self::Arrow(converter) => {
+                let picked = match rows {
+                    Some(rows) if rows.len() < count => {
+                        Some(take_arrays(columns, &UInt32Array::from(rows.to_vec()), None)?)
+                    }
+                    _ => None,
+                };
+                let columns = picked.as_deref().unwrap_or(columns);
                 let mut reservation = Reservation::of(pool.cloned());
                 reservation.grow(encoded_bytes(columns))?;
                 let encoded = converter.convert_columns(columns)?;
-                for (row, bytes) in encoded.iter().enumerate() {
-                    visit(row, bytes.data())?;
+                for (at, bytes) in encoded.iter().enumerate() {
+                    visit(at, bytes.data())?;
                 }
             }
         }
@@ -258,7 +267,7 @@ mod tests {
 
     fn encoded(encoder: &RowEncoder, columns: &[ArrayRef]) -> EncodedRows {
         let mut rows = EncodedRows::new(None);
-        let pushed = encoder.for_each(columns, None, |_, row| Ok(rows.push(row)?));
+        let pushed = encoder.for_each(columns, None, None, |_, row| Ok(rows.push(row)?));
         pushed.unwrap();
         rows
     }

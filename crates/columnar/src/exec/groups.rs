@@ -17,6 +17,7 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt32Array, UInt64Array}
 use arrow::compute::{filter, take, take_arrays};
 use arrow::datatypes::UInt64Type;
 
+use super::chosen_groups::GroupChoice;
 use super::kept_groups::KeptGroups;
 use super::morsel::{Chunk, Columns};
 use super::rows::RowPlan;
@@ -25,12 +26,14 @@ use crate::aggregate::States;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource as _, Expr, Filtered};
 use crate::filter::{FilterPlan, Selection};
-use crate::group_by::{GroupBy, GroupTable, Grouping, Merged, SlotGroups, merge};
+use crate::group_by::{ExpectedGroups, GroupBy, GroupTable, Grouping, Merged, SlotGroups, merge};
 use crate::memory::{MemoryPool, Reservation, width};
 use crate::plan::{Output, SelectPlan};
 
 pub(super) struct GroupPlan {
     group_by: GroupBy,
+    choice: GroupChoice,
+    /// Unless the choice decides it.
     having: Option<Expr>,
     output: RowPlan,
     role: Role,
@@ -80,6 +83,7 @@ impl GroupPlan {
             Output::Groups { having, .. } => having.clone(),
             Output::Rows { .. } => None,
         };
+        let choice = GroupChoice::new(scan);
         Self {
             group_by: GroupBy::new(
                 scan,
@@ -88,7 +92,9 @@ impl GroupPlan {
                     Input::Groups { firsts, .. } => firsts,
                 },
             ),
-            having,
+            // Groups that are kept are not chosen from.
+            having: having.filter(|_| role.keeps_groups || !choice.decides_having()),
+            choice,
             output: RowPlan::new(scan),
             role: Role {
                 any_order: role.any_order && scan.order.is_empty(),
@@ -141,35 +147,56 @@ impl GroupPlan {
         &self,
         slots: &[SlotGroups],
         partitions: &Range<usize>,
+        expected: &ExpectedGroups,
         leave_off: &dyn Fn() -> bool,
     ) -> Result<Option<Shard>, ExecError> {
-        let Some(Merged { keys, states }) = merge(&self.group_by, slots, partitions, leave_off)? else {
+        let merged = merge(&self.group_by, slots, partitions, expected, leave_off)?;
+        let Some(Merged { keys, states }) = merged else {
             return Ok(None);
         };
         let groups = keys.as_ref().map_or(1, GroupTable::len);
         let mut reservation = Reservation::of(self.pool.clone());
-        reservation.grow(self.shard_bytes(keys.as_ref(), &states, groups))?;
+        let aggregates_bytes = self.aggregates_bytes(&states, groups);
+        reservation.grow(aggregates_bytes)?;
+        let mut aggregates = self.group_by.aggregates().finish(&states)?;
+        // Coarser groups are made of all.
+        let chosen = match self.role.keeps_groups {
+            true => None,
+            false => self.choice.choose(groups, &aggregates, self.pool())?,
+        };
+        let bytes = self.shard_bytes(keys.as_ref(), chosen.as_ref(), aggregates_bytes, groups);
+        reservation.grow(bytes)?;
+        let fail = |error| ExecError::of("group by", error);
         let mut columns = match &keys {
-            Some(keys) => keys.columns().map_err(|error| ExecError::of("group by", error))?,
+            Some(keys) => keys
+                .columns(chosen.as_ref().map(|chosen| &**chosen.values()))
+                .map_err(fail)?,
             None => Vec::new(),
         };
-        let kept_keys = self.role.keeps_groups.then(|| columns.clone());
-        columns.extend(self.group_by.aggregates().finish(&states)?);
-        let (firsts, _firsts) = keys.map_or_else(
+        let (mut firsts, _firsts) = keys.map_or_else(
             || (vec![0], Reservation::none()),
             |keys| keys.into_firsts().into_parts(),
         );
-        let groups = match kept_keys {
-            Some(keys) => {
+        let groups = match self.role.keeps_groups {
+            true => {
                 let reservation = Reservation::of(self.pool.clone());
-                let kept = KeptGroups::new(keys, firsts.clone(), states, reservation)?;
+                let kept = KeptGroups::new(columns.clone(), firsts.clone(), states, reservation)?;
                 Some(Arc::new(kept))
             }
-            None => {
+            false => {
                 drop(states);
                 None
             }
         };
+        if let Some(chosen) = &chosen {
+            aggregates = take_arrays(&aggregates, chosen, None).map_err(fail)?;
+            firsts = chosen
+                .values()
+                .iter()
+                .map(|&group| firsts[group as usize])
+                .collect();
+        }
+        columns.extend(aggregates);
         let (columns, firsts) = self.shard(columns, firsts)?;
         let columns_bytes: usize = columns.iter().map(|column| column.get_buffer_memory_size()).sum();
         reservation.resize(columns_bytes + firsts.capacity() * size_of::<u64>())?;
@@ -181,19 +208,36 @@ impl GroupPlan {
         }))
     }
 
-    fn shard_bytes(&self, keys: Option<&GroupTable>, states: &States, groups: usize) -> usize {
-        let keys = keys.map_or(0, GroupTable::column_bytes);
+    fn aggregates_bytes(&self, states: &States, groups: usize) -> usize {
         let texts = states.iter().map(|state| state.finish_bytes());
         let row: usize = self.group_by.aggregates().result_types().map(width).sum();
-        let columns = texts
-            .fold(keys, usize::saturating_add)
-            .saturating_add(row.saturating_mul(groups));
+        texts.fold(row.saturating_mul(groups), usize::saturating_add)
+    }
+
+    /// Beside the aggregates of all groups.
+    fn shard_bytes(
+        &self,
+        keys: Option<&GroupTable>,
+        chosen: Option<&UInt32Array>,
+        aggregates_bytes: usize,
+        groups: usize,
+    ) -> usize {
+        let rows = chosen.map_or(groups, |chosen| chosen.len());
+        let keys = keys.map_or(0, |keys| {
+            keys.column_bytes(chosen.map(|chosen| &**chosen.values()))
+        });
         // HAVING and ordering each copy their groups. First rows are copied once more.
         let is_put_in_order = self.group_by.may_hand_over() || !self.output.order().is_empty();
-        let copies = 1 + usize::from(self.having.is_some()) + usize::from(is_put_in_order);
-        columns
-            .saturating_add(2 * groups * size_of::<u64>())
-            .saturating_mul(copies)
+        let copies = usize::from(self.having.is_some()) + usize::from(is_put_in_order);
+        let aggregates = aggregates_bytes as u128 * rows as u128 / groups.max(1) as u128;
+        let copied = keys
+            .saturating_add(aggregates as usize)
+            .saturating_add(2 * rows * size_of::<u64>())
+            .saturating_mul(copies);
+        let chosen = chosen.map_or(0, |_| aggregates as usize + rows * size_of::<u32>());
+        keys.saturating_add(2 * groups * size_of::<u64>())
+            .saturating_add(chosen)
+            .saturating_add(copied)
     }
 
     fn shard(
@@ -237,7 +281,7 @@ impl GroupPlan {
             in_order_of(&firsts)
         } else {
             let values = &columns[self.output.width()..];
-            sorted_rows(keys, values, Some(&firsts), self.output.needed(), self.pool()).map_err(fail)?
+            sorted_rows(keys, values, Some(&firsts), self.output.needed(), self.pool())?
         };
         let firsts = take(&UInt64Array::from(firsts), &order, None).map_err(fail)?;
         Ok((
@@ -268,13 +312,19 @@ fn in_order_of(firsts: &[u64]) -> UInt32Array {
 #[cfg(test)]
 mod tests {
     use arrow::array::{Int64Array, RecordBatch, StringArray};
-    use arrow::compute::concat_batches;
+    use arrow::compute::{SortOptions, concat_batches};
+    use arrow::datatypes::{DataType, Int64Type};
+    use arrow::row::{RowConverter, SortField};
     use proptest::prelude::*;
 
     use super::super::ordering::Ordering;
     use super::*;
     use crate::aggregate::{Aggregate, AggregateFunction};
-    use crate::partition::PARTITIONS;
+    use crate::encoding::RowEncoder;
+    use crate::expr::Comparison;
+    use crate::group_by::HeavyHitters;
+    use crate::partition::{PARTITIONS, hash_bytes};
+    use crate::plan::SortKey;
     use crate::table::{MemoryTable, TableSource};
 
     fn query(text_keys: bool) -> SelectPlan {
@@ -308,15 +358,29 @@ mod tests {
     type SlotRows = [Vec<(Option<i64>, bool, i64)>; 2];
 
     fn columns(rows: &[(Option<i64>, bool, i64)]) -> [ArrayRef; 3] {
-        let text = |&(n, is_long, _): &(Option<i64>, bool, i64)| {
-            let padding = if is_long { "a text that is too long " } else { "" };
-            n.map(|n| format!("{padding}{n}"))
-        };
+        let texts = rows.iter().map(|&(n, is_long, _)| n.map(|n| text(n, is_long)));
         [
             Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.0))),
-            Arc::new(StringArray::from_iter(rows.iter().map(text))),
+            Arc::new(StringArray::from_iter(texts)),
             Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.2))),
         ]
+    }
+
+    fn text(key: i64, is_long: bool) -> String {
+        let padding = if is_long { "a text that is too long " } else { "" };
+        format!("{padding}{key}")
+    }
+
+    fn hash_of_text(text: &str) -> u64 {
+        let encoder = RowEncoder::new([DataType::Utf8].iter()).unwrap();
+        let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
+        let mut hash = 0;
+        let encoded = encoder.for_each(&[column], None, None, |_, row| {
+            hash = hash_bytes(row);
+            Ok(())
+        });
+        encoded.unwrap();
+        hash
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -329,22 +393,23 @@ mod tests {
 
     /// Slots begin in the order `begun`, `at_once` of them at a time.
     fn result(
-        text_keys: bool,
+        scan: &SelectPlan,
         slots: &[SlotRows],
         cuts: &[usize],
         ways: &[Way],
         begun: &[usize],
         at_once: usize,
     ) -> RecordBatch {
-        let scan = query(text_keys);
-        let plan = GroupPlan::new(&scan, Role::default());
+        let plan = GroupPlan::new(scan, Role::default());
         let mut cells: Vec<Option<SlotGroups>> = slots.iter().map(|_| None).collect();
         let run = |number: usize, mut grouping: Grouping<'_>| {
             for (at, rows) in slots[number].iter().enumerate() {
                 match ways[number] {
                     Way::Shared => grouping.group_all(),
                     Way::PassThrough(heavy) if at > 0 => {
-                        grouping.pass_through_but(heavy.map(|key| u128::from(key as u64) << 1));
+                        let number = heavy.map(|key| u128::from(key as u64) << 1);
+                        let text = heavy.map(|key| hash_of_text(&text(key, true)));
+                        grouping.pass_through_but(HeavyHitters::of(number, text));
                     }
                     _ => {}
                 }
@@ -382,45 +447,109 @@ mod tests {
         let shards: Vec<Arc<Shard>> = bounds
             .windows(2)
             .map(|pair| {
-                let shard = plan.merge(&groups, &(pair[0]..pair[1]), &|| false).unwrap();
+                let expected = ExpectedGroups::new(30);
+                let shard = plan
+                    .merge(&groups, &(pair[0]..pair[1]), &expected, &|| false)
+                    .unwrap();
                 let shard = shard.expect("it was not told to leave off");
                 assert!(
-                    shard.firsts.is_sorted(),
+                    !scan.order.is_empty() || shard.firsts.is_sorted(),
                     "its groups come in the order of their first rows"
                 );
                 Arc::new(shard)
             })
             .collect();
         let batches = Ordering::new(&plan, shards, slots.len())
-            .finish(&scan, &plan)
+            .finish(scan, &plan)
             .unwrap();
         concat_batches(&scan.schema(), &batches).unwrap()
+    }
+
+    fn ways() -> impl Strategy<Value = [Way; 6]> {
+        proptest::array::uniform6(prop_oneof![
+            Just(Way::Alone),
+            Just(Way::Shared),
+            proptest::option::of(0i64..30).prop_map(Way::PassThrough),
+        ])
+    }
+
+    fn drawn_slots() -> impl Strategy<Value = Vec<SlotRows>> {
+        let row = (
+            proptest::option::weighted(0.9, 0i64..30),
+            any::<bool>(),
+            -5i64..100,
+        );
+        proptest::collection::vec(
+            proptest::array::uniform2(proptest::collection::vec(row, 0..40)),
+            0..6,
+        )
     }
 
     proptest! {
         #[test]
         fn no_cut_and_no_way_of_a_row_is_seen_in_the_result(
             text_keys in any::<bool>(),
-            slots in proptest::collection::vec(
-                proptest::array::uniform2(proptest::collection::vec(
-                    (proptest::option::weighted(0.9, 0i64..30), any::<bool>(), -5i64..100),
-                    0..40,
-                )),
-                0..6,
-            ),
+            slots in drawn_slots(),
             cuts in proptest::collection::vec(0..=PARTITIONS, 0..20),
-            ways in proptest::array::uniform6(prop_oneof![
-                Just(Way::Alone),
-                Just(Way::Shared),
-                proptest::option::of(0i64..30).prop_map(Way::PassThrough),
-            ]),
+            ways in ways(),
             begun in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
             at_once in 1usize..4,
         ) {
+            let scan = query(text_keys);
             let in_order: Vec<usize> = (0..slots.len()).collect();
             let begun: Vec<usize> = begun.into_iter().filter(|&slot| slot < slots.len()).collect();
-            let serial = result(text_keys, &slots, &[], &[Way::Alone; 6], &in_order, 1);
-            prop_assert_eq!(result(text_keys, &slots, &cuts, &ways, &begun, at_once), serial);
+            let serial = result(&scan, &slots, &[], &[Way::Alone; 6], &in_order, 1);
+            prop_assert_eq!(result(&scan, &slots, &cuts, &ways, &begun, at_once), serial);
+        }
+
+        #[test]
+        fn the_first_groups_that_having_keeps_are_those_of_all_in_order(
+            text_keys in any::<bool>(),
+            slots in drawn_slots(),
+            cuts in proptest::collection::vec(0..=PARTITIONS, 0..20),
+            ways in ways(),
+            order in proptest::sample::subsequence(vec![1usize, 2, 0], 1..3).prop_shuffle(),
+            descending: bool,
+            more_than in proptest::option::of(0i64..200),
+            reads_a_key: bool,
+            limit in 0usize..12,
+        ) {
+            let in_order: Vec<usize> = (0..slots.len()).collect();
+            let all = result(&query(text_keys), &slots, &[], &[Way::Alone; 6], &in_order, 1);
+            let mut scan = query(text_keys);
+            let schema = scan.schema();
+            let column = |at: usize| Expr::column(at, schema.field(at));
+            if let (Output::Groups { having, .. }, Some(more_than)) = (&mut scan.output, more_than) {
+                let value: ArrayRef = Arc::new(Int64Array::from(vec![more_than]));
+                let kept = Expr::compare(Comparison::Greater, column(1), Expr::literal(value)).unwrap();
+                *having = Some(match reads_a_key {
+                    true => Expr::and(kept, Expr::not(Expr::is_null(column(0))).unwrap()).unwrap(),
+                    false => kept,
+                });
+            }
+            let key = |&at: &usize| SortKey::new(column(at), descending, descending).unwrap();
+            scan.order = order.iter().map(key).collect();
+            scan.limit = Some(limit);
+            let found = result(&scan, &slots, &cuts, &ways, &in_order, 1);
+
+            // Ties follow first rows, in which order they are.
+            let sums = all.column(1).as_primitive::<Int64Type>();
+            let keeps = |&row: &usize| more_than.is_none_or(|more_than| {
+                sums.value(row) > more_than && (!reads_a_key || all.column(0).is_valid(row))
+            });
+            let mut rows: Vec<usize> = (0..all.num_rows()).filter(keeps).collect();
+            let fields = order.iter().map(|&at| {
+                let options = SortOptions { descending, nulls_first: descending };
+                SortField::new_with_options(all.column(at).data_type().clone(), options)
+            });
+            let converter = RowConverter::new(fields.collect()).unwrap();
+            let keys: Vec<ArrayRef> = order.iter().map(|&at| all.column(at).clone()).collect();
+            let keys = converter.convert_columns(&keys).unwrap();
+            rows.sort_by_key(|&row| keys.row(row));
+            rows.truncate(limit);
+            let rows: UInt32Array = rows.iter().map(|&row| row as u32).collect();
+            let expected = take_arrays(all.columns(), &rows, None).unwrap();
+            prop_assert_eq!(found.columns(), &expected);
         }
     }
 }

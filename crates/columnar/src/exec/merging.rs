@@ -12,7 +12,7 @@ use pipeline_exec::{StepError, lock};
 use super::compiled::CompiledScan;
 use super::groups::{GroupPlan, Shard};
 use super::ordering::Ordering;
-use crate::group_by::{SlotGroups, cut};
+use crate::group_by::{ExpectedGroups, SlotGroups, cut};
 use crate::partition::PARTITIONS;
 
 pub(super) struct Merging {
@@ -21,6 +21,7 @@ pub(super) struct Merging {
     parts: Vec<Part>,
     shards: Mutex<Vec<Option<Arc<Shard>>>>,
     cut: Cut,
+    expected: ExpectedGroups,
 }
 
 /// What is merged to a shard.
@@ -56,10 +57,11 @@ impl Merging {
             partitions: 0..PARTITIONS,
         };
         let parts = (0..slots.len()).map(part).collect();
-        Self::of_parts(slots, parts, cut)
+        let expected = ExpectedGroups::new(cut.largest);
+        Self::of_parts(slots, parts, cut, expected)
     }
 
-    pub(super) fn new(slots: Vec<SlotGroups>, expected_groups: Option<usize>) -> Self {
+    pub(super) fn new(slots: Vec<SlotGroups>) -> Self {
         let entries: Vec<usize> = match slots.first() {
             Some(slot) if slot.keys.is_some() => (0..PARTITIONS)
                 .map(|partition| entries_in(&slots, &(partition..partition + 1)))
@@ -67,7 +69,8 @@ impl Merging {
             _ => Vec::new(),
         };
         let pieces = slots.iter().map(|slot| slot.passing.len()).sum();
-        let ranges = cut(&entries, pieces, expected_groups);
+        let expected = ExpectedGroups::of(&slots, &entries);
+        let ranges = cut(&entries, pieces, expected.in_all());
         let of_range = |range: &Range<usize>| entries.get(range.clone()).map_or(1, |all| all.iter().sum());
         let passing = slots.iter().flat_map(|slot| &slot.passing);
         let cut = Cut {
@@ -81,15 +84,16 @@ impl Merging {
             partitions,
         };
         let parts = ranges.into_iter().map(part).collect();
-        Self::of_parts(slots, parts, cut)
+        Self::of_parts(slots, parts, cut, expected)
     }
 
-    fn of_parts(slots: Vec<SlotGroups>, parts: Vec<Part>, cut: Cut) -> Self {
+    fn of_parts(slots: Vec<SlotGroups>, parts: Vec<Part>, cut: Cut, expected: ExpectedGroups) -> Self {
         Self {
             slots: Mutex::new(Some(slots.into())),
             shards: Mutex::new(parts.iter().map(|_| None).collect()),
             parts,
             cut,
+            expected,
         }
     }
 
@@ -114,7 +118,7 @@ impl Merging {
             slots: own,
             partitions,
         } = self.parts[part].clone();
-        if let Some(shard) = plan.merge(&slots[own], &partitions, leave_off)? {
+        if let Some(shard) = plan.merge(&slots[own], &partitions, &self.expected, leave_off)? {
             let before = lock(&self.shards)[part].replace(Arc::new(shard));
             if before.is_some() {
                 return Err("a shard was merged twice".into());

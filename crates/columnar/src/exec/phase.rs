@@ -185,7 +185,7 @@ impl Scanning {
         slots.extend(group_by.hand_over().take_all());
         Ok(match plan.groups().are_apart() {
             true => Merging::of_slots(slots),
-            false => Merging::new(slots, group_by.expected_groups()),
+            false => Merging::new(slots),
         })
     }
 

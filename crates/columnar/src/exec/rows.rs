@@ -114,8 +114,7 @@ impl RowPlan {
     /// Keeps the rows that are needed, in order.
     fn sort_slot(&self, slot: &mut SlotRows) -> Result<(), ExecError> {
         let pieces = mem::take(&mut slot.pieces);
-        let columns = self.sort(pieces, &mut slot.reservation);
-        let columns = columns.map_err(|error| ExecError::of("order by", error))?;
+        let columns = self.sort(pieces, &mut slot.reservation)?;
         slot.rows = slot.rows.min(self.needed);
         slot.pieces = vec![columns];
         Ok(())
@@ -150,8 +149,7 @@ impl RowPlan {
             reservation.absorb(slot.reservation);
         }
         if !self.order.is_empty() && !pieces.is_empty() {
-            let columns = self.sort(pieces, &mut reservation);
-            pieces = vec![columns.map_err(|error| ExecError::of("order by", error))?];
+            pieces = vec![self.sort(pieces, &mut reservation)?];
         }
         let batches = pieces.into_iter().map(|columns| self.batch(scan, columns));
         let batches: Result<Vec<RecordBatch>, ExecError> = batches.collect();
@@ -197,12 +195,13 @@ impl RowPlan {
         &self,
         pieces: Vec<Vec<ArrayRef>>,
         reservation: &mut Reservation,
-    ) -> Result<Vec<ArrayRef>, ArrowError> {
+    ) -> Result<Vec<ArrayRef>, ExecError> {
+        let fail = |error| ExecError::of("order by", error);
         if pieces.len() > 1 {
             let copies: Result<usize, ArrowError> = pieces.iter().map(|piece| copies_bytes(piece)).sum();
-            reservation.grow(copies?)?;
+            reservation.grow(copies.map_err(fail)?)?;
         }
-        let columns = joined(&pieces)?;
+        let columns = joined(&pieces).map_err(fail)?;
         drop(pieces);
         settle(reservation, &columns)?;
         let pool = self.pool.as_ref();
@@ -214,9 +213,9 @@ impl RowPlan {
             pool,
         )?;
         let rows = columns.first().map_or(0, |column| column.len()).max(1);
-        let copied = copies_bytes(&columns)? as u128 * order.len() as u128 / rows as u128;
+        let copied = copies_bytes(&columns).map_err(fail)? as u128 * order.len() as u128 / rows as u128;
         reservation.grow(copied as usize + order.get_buffer_memory_size())?;
-        let sorted = take_arrays(&columns, &order, None)?;
+        let sorted = take_arrays(&columns, &order, None).map_err(fail)?;
         drop((columns, order));
         settle(reservation, &sorted)?;
         Ok(sorted)

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
-use arrow::compute::take_arrays;
+use arrow::array::{Array as _, ArrayRef, UInt32Array};
+use arrow::compute::{sort_to_indices, take_arrays};
+use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 
-use crate::expr::canonical_floats;
+use super::morsel::Columns;
+use crate::error::ExecError;
+use crate::expr::{Expr, canonical_floats};
+use crate::filter::Selection;
 use crate::memory::{MemoryPool, Reservation, copies_bytes, encoded_bytes};
 use crate::plan::SortKey;
 
@@ -22,41 +26,47 @@ pub(super) fn sorted_rows(
     ties: Option<&[u64]>,
     limit: usize,
     pool: Option<&Arc<MemoryPool>>,
-) -> Result<UInt32Array, ArrowError> {
+) -> Result<UInt32Array, ExecError> {
+    let fail = |error| ExecError::of("order by", error);
     let rows = values.first().map_or(0, |values| values.len());
-    if keys.len() > 1 && limit > 0 && limit < rows / ROWS_PER_NEEDED {
+    if limit > 0 && limit < rows / ROWS_PER_NEEDED {
         let kept = kept_by_first_key(&keys[0], &values[0], limit, pool)?;
         if kept.len() < rows {
             let mut reservation = Reservation::of(pool.cloned());
-            reservation.grow(copies_bytes(values)?)?;
-            let kept_rows = UInt32Array::from(kept.clone());
-            let values = take_arrays(values, &kept_rows, None)?;
+            reservation.grow(copies_bytes(values).map_err(fail)?)?;
+            let values = take_arrays(values, &kept, None).map_err(fail)?;
             let tie = |&row: &u32| ties.map_or(u64::from(row), |ties| ties[row as usize]);
-            let ties: Vec<u64> = kept.iter().map(tie).collect();
-            let order = sorted_all(keys, &values, Some(&ties), limit, pool)?;
-            return Ok(order.values().iter().map(|&at| kept[at as usize]).collect());
+            let ties: Vec<u64> = kept.values().iter().map(tie).collect();
+            let order = sorted_all(keys, &values, Some(&ties), limit, pool).map_err(fail)?;
+            return Ok(order.values().iter().map(|&at| kept.value(at as usize)).collect());
         }
     }
-    sorted_all(keys, values, ties, limit, pool)
+    sorted_all(keys, values, ties, limit, pool).map_err(fail)
 }
 
 /// The rows that may be among the first `limit`, in input order. Other keys, perhaps long texts,
 /// are looked at only in these.
-fn kept_by_first_key(
+pub(super) fn kept_by_first_key(
     key: &SortKey,
     values: &ArrayRef,
     limit: usize,
     pool: Option<&Arc<MemoryPool>>,
-) -> Result<Vec<u32>, ArrowError> {
+) -> Result<UInt32Array, ExecError> {
+    let fail = |error| ExecError::of("order by", error);
+    let rows = values.len();
     let mut reservation = Reservation::of(pool.cloned());
-    let values = std::slice::from_ref(values);
-    let rows = encoded(std::slice::from_ref(key), values, &mut reservation)?;
-    let mut order = numbers(&rows)?;
-    let (_, last, _) = order.select_nth_unstable_by_key(limit - 1, |&row| rows.row(row as usize));
-    let last = rows.row(*last as usize);
-    Ok((0..order.len() as u32)
-        .filter(|&row| rows.row(row as usize) <= last)
-        .collect())
+    // Numbers with values, then the numbers that are kept.
+    reservation.grow(rows * (2 * size_of::<u32>() + size_of::<(u32, u128)>()))?;
+    let values = canonical_floats(values);
+    let best = sort_to_indices(&values, Some(key.options()), Some(limit)).map_err(fail)?;
+    let worst = values.slice(best.value(limit - 1) as usize, 1);
+    let column = Expr::column(0, &Field::new("key", values.data_type().clone(), true));
+    let mut selection = Selection::all(rows);
+    if let Some(no_worse) = key.no_worse_than(column, &worst) {
+        let columns = std::slice::from_ref(&values);
+        selection.and(&no_worse.evaluate_condition(&Columns { rows, columns })?);
+    }
+    Ok(selection.mask().values().set_indices_u32().collect())
 }
 
 fn sorted_all(
@@ -104,11 +114,10 @@ fn numbers(rows: &Rows) -> Result<Vec<u32>, ArrowError> {
 #[cfg(test)]
 mod tests {
     use arrow::array::{Int64Array, StringArray};
-    use arrow::datatypes::{DataType, Field};
+    use arrow::datatypes::DataType;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::expr::Expr;
 
     proptest! {
         #[test]

@@ -19,7 +19,7 @@ use arrow::error::ArrowError;
 use pipeline_exec::lock;
 
 use super::slots::SlotRange;
-use crate::expr::{Comparison, Expr, canonical_floats};
+use crate::expr::{Expr, canonical_floats};
 use crate::memory::with_own_strings;
 use crate::plan::{Output, SelectPlan, SortKey};
 use crate::table::TableSource;
@@ -125,27 +125,9 @@ impl Threshold {
         let (before, now) = (worst(&known.best), worst(&best));
         known.best = best;
         if now != before {
-            known.condition = now.and_then(|worst| self.no_worse_than(&worst));
+            known.condition = now.and_then(|worst| self.key.no_worse_than(self.key.expr().clone(), &worst));
         }
         Ok(())
-    }
-
-    /// `None` if that are all rows.
-    fn no_worse_than(&self, worst: &ArrayRef) -> Option<Expr> {
-        let (key, options) = (self.key.expr().clone(), self.key.options());
-        if worst.is_null(0) {
-            return options.nulls_first.then(|| Expr::is_null(key));
-        }
-        let op = match options.descending {
-            true => Comparison::GreaterEqual,
-            false => Comparison::LessEqual,
-        };
-        // A type without comparisons has no threshold.
-        let compared = Expr::compare(op, key.clone(), Expr::literal(worst.clone())).ok()?;
-        match options.nulls_first {
-            true => Expr::or(compared, Expr::is_null(key)).ok(),
-            false => Some(compared),
-        }
     }
 }
 

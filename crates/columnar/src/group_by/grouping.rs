@@ -4,7 +4,7 @@
 //!   first rows ─► table ──► most keys met before? ── yes ─► table, to the end of the slot
 //!                              │ no
 //!                              ▼
-//!        heavy hitters, keys without a fixed-width form ─► table
+//!        heavy hitters  ─► table
 //!        all other rows ─► passed through by partition, grouped when slots are merged
 //! ```
 //!
@@ -21,18 +21,20 @@ use arrow::compute::{take, take_arrays};
 use arrow::datatypes::{UInt32Type, UInt64Type};
 
 use super::hand_over::OpenTable;
-use super::heavy_hitters::Mode;
-use super::keys::RowKeys;
+use super::heavy_hitters::{HeavyHitters, Mode};
+use super::keys::{Key, RowKeys};
 use super::known_codes::KnownCodes;
+use super::long_keys::LongKeys;
+use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::table::GroupTable;
 use crate::aggregate::{GroupIds, States};
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
-use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
+use crate::memory::{Reservation, compacts_bytes, with_own_strings};
 use crate::narrow::widened;
-use crate::partition::partition_rows;
+use crate::partition::hash_bytes;
 use crate::table::Codes;
 
 const SAMPLE_ROWS: usize = 4_096;
@@ -106,7 +108,7 @@ impl<'p> Grouping<'p> {
             u32::try_from(self.rows + count).is_ok(),
             "fewer than 2^32 rows in a slot"
         );
-        let passes_through = matches!(self.mode.as_deref(), Some(Mode::PassThrough { .. }));
+        let passes_through = matches!(self.mode.as_deref(), Some(Mode::PassThrough(_)));
         let is_assigned = !passes_through && self.assign_codes(rows)?;
         // Rows that pass through are joined with those of other chunks, so all have one type.
         let arguments = arguments.map(|argument| match passes_through {
@@ -143,9 +145,7 @@ impl<'p> Grouping<'p> {
         let mut keys = std::mem::take(&mut self.row_keys);
         encoding.read(&columns, count, &mut keys);
         match self.mode.clone().as_deref() {
-            Some(Mode::PassThrough { heavy, .. }) => {
-                self.add_passing_through(&columns, &arguments, &keys, heavy)?
-            }
+            Some(Mode::PassThrough(heavy)) => self.add_passing_through(&columns, &arguments, &keys, heavy)?,
             _ => self.add_grouped(&columns, &arguments, &keys, position)?,
         }
         self.row_keys = keys;
@@ -220,17 +220,13 @@ impl<'p> Grouping<'p> {
         self.mode = Some(Arc::new(Mode::Grouped));
     }
 
-    /// Groups only the heavy hitter's later rows; a shared table has none.
+    /// Groups only the heavy hitters' later rows; a shared table has none.
     #[cfg(test)]
-    pub(crate) fn pass_through_but(&mut self, heavy: Option<u128>) {
+    pub(crate) fn pass_through_but(&mut self, heavy: HeavyHitters) {
         if self.begun_by < self.slot {
             return;
         }
-        let heavy = heavy.into_iter().collect();
-        self.mode = Some(Arc::new(Mode::PassThrough {
-            heavy,
-            groups: usize::MAX,
-        }));
+        self.mode = Some(Arc::new(Mode::PassThrough(heavy)));
     }
 
     /// `None` if a later slot takes over the table.
@@ -303,31 +299,54 @@ impl<'p> Grouping<'p> {
         columns: &[ArrayRef],
         arguments: &[ArrayRef],
         keys: &RowKeys,
-        heavy: &[u128],
+        heavy: &HeavyHitters,
     ) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("group by", error);
-        // Each row has two numbers, a hash, and a copy of a grouped key.
+        // Each row has two numbers, a hash, and two copies of its key.
         self.reserve_chunk(
-            keys.fixed_keys.len() * (size_of::<(u128, u32)>() + size_of::<(u32, u32, u64, u128)>()),
+            keys.rows() * (size_of::<(u128, u32)>() + size_of::<(u32, u32, u64, u128, u128)>()),
         )?;
-        let mut long = keys.long.iter().copied().peekable();
+        let plan = self.plan;
+        let (encoding, pool) = (plan.encoding().expect("a grouping by keys"), plan.pool());
+        if keys.long.is_empty() && heavy.is_empty() {
+            return self.pass(arguments, None, &keys.fixed_keys, LongKeys::new(pool));
+        }
+        let mut passing: Vec<u32> = Vec::with_capacity(keys.rows());
+        let mut passing_keys: Vec<u128> = Vec::with_capacity(keys.fixed_keys.len());
+        let mut long = LongKeys::new(pool);
         let mut grouped: Vec<u32> = Vec::new();
         let mut grouped_keys = RowKeys::default();
-        let mut passing: Vec<u32> = Vec::with_capacity(keys.fixed_keys.len());
-        for (row, fixed_key) in (0..).zip(&keys.fixed_keys) {
-            let is_long = long.next_if_eq(&row).is_some();
-            if is_long || heavy.contains(fixed_key) {
-                if is_long {
-                    grouped_keys.long.push(grouped.len() as u32);
+        let visited = encoding.for_each_key(columns, keys, pool, |row, key| {
+            let fixed_key = match key {
+                Key::Fixed(fixed_key) if heavy.has(fixed_key) => {
+                    grouped_keys.fixed_keys.push(fixed_key);
+                    grouped.push(row as u32);
+                    return Ok(());
                 }
-                grouped.push(row);
-                grouped_keys.fixed_keys.push(*fixed_key);
-            } else {
-                passing.push(row);
+                Key::Fixed(fixed_key) => fixed_key,
+                Key::Long(key) => {
+                    let hash = hash_bytes(key);
+                    if heavy.has_long(hash) {
+                        grouped_keys.long.push(grouped.len() as u32);
+                        if encoding.has_fixed_keys() {
+                            grouped_keys.fixed_keys.push(0);
+                        }
+                        grouped.push(row as u32);
+                        return Ok(());
+                    }
+                    long.push(hash, passing.len() as u32, |rows| rows.push(key))?;
+                    0
+                }
+            };
+            if encoding.has_fixed_keys() {
+                passing_keys.push(fixed_key);
             }
-        }
-        let base = self.position_of(self.rows as u32);
+            passing.push(row as u32);
+            Ok(())
+        });
+        visited.map_err(fail)?;
         if !grouped.is_empty() {
+            let base = self.position_of(self.rows as u32);
             let rows = UInt32Array::from(grouped);
             let columns = take_arrays(columns, &rows, None).map_err(fail)?;
             let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
@@ -338,21 +357,29 @@ impl<'p> Grouping<'p> {
         if passing.is_empty() {
             return Ok(());
         }
-        let fixed_key = |row: u32| keys.fixed_keys[row as usize];
-        let Some(encoding) = self.plan.encoding() else {
-            unreachable!("there are keys")
-        };
-        let hash = |&row: &u32| encoding.partition_hash(fixed_key(row));
-        let hashes: Vec<u64> = passing.iter().map(hash).collect();
+        self.pass(arguments, Some(&passing), &passing_keys, long)
+    }
+
+    /// Leaves rows for the merge: all of a chunk, or `rows`. The keys are theirs.
+    fn pass(
+        &mut self,
+        arguments: &[ArrayRef],
+        rows: Option<&[u32]>,
+        fixed_keys: &[u128],
+        long: LongKeys,
+    ) -> Result<(), ExecError> {
+        let fail = |error| ExecError::of("group by", error);
         let pool = self.plan.pool();
-        let (order, starts) = partition_rows(&hashes, pool)?;
-        let order: Vec<u32> = order.iter().map(|&at| passing[at as usize]).collect();
+        let encoding = self.plan.encoding().expect("a grouping by keys");
+        let (keys, mut order) = PartitionedKeys::new(encoding, fixed_keys, long, pool)?;
+        if let Some(rows) = rows {
+            order.iter_mut().for_each(|at| *at = rows[*at as usize]);
+        }
         let mut reservation = Reservation::of(pool.cloned());
         // An upper bound.
         reservation.grow(compacts_bytes(arguments).map_err(fail)?)?;
-        let fixed_keys = ReservedVec::collect(pool, order.iter().map(|&row| fixed_key(row)))?;
-        let rows = ReservedVec::collect(pool, order.iter().copied())?;
-        let arguments = take_arrays(arguments, &UInt32Array::from(order), None).map_err(fail)?;
+        let taken = UInt32Array::from(order.to_vec());
+        let arguments = take_arrays(arguments, &taken, None).map_err(fail)?;
         // These arguments outlive their source arrays.
         let arguments: Vec<ArrayRef> = arguments.into_iter().map(with_own_strings).collect();
         reservation.resize(
@@ -362,12 +389,11 @@ impl<'p> Grouping<'p> {
                 .sum(),
         )?;
         self.passing.push(PassThroughRows {
-            base,
-            fixed_keys,
-            rows,
+            base: self.position_of(self.rows as u32),
+            keys,
+            rows: order,
             arguments,
             _reservation: reservation,
-            starts,
         });
         Ok(())
     }

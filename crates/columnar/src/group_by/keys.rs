@@ -1,10 +1,13 @@
 //! The encoding of a query's keys, and their partitions.
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use crate::encoding::{EncodedRows, FixedWidthLayout, RowEncoder};
+use crate::memory::MemoryPool;
 use crate::partition::{hash_bytes, hash_fixed_key};
 
 #[derive(Debug)]
@@ -31,6 +34,19 @@ pub(crate) struct RowKeys {
     pub(crate) fixed_keys: Vec<u128>,
     /// The rows without a fixed-width key, ascending.
     pub(crate) long: Vec<u32>,
+}
+
+/// The key of a row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Key<'k> {
+    Fixed(u128),
+    Long(&'k [u8]),
+}
+
+impl RowKeys {
+    pub(crate) fn rows(&self) -> usize {
+        self.fixed_keys.len().max(self.long.len())
+    }
 }
 
 impl KeyEncoding {
@@ -77,7 +93,7 @@ impl KeyEncoding {
         let columns = columns.expect("this encoder made the keys");
         let shard_columns: Vec<ArrayRef> = places.iter().map(|&place| columns[place].clone()).collect();
         let mut hashes = Vec::with_capacity(keys.len());
-        let encoded = encoder.for_each(&shard_columns, None, |_, row| {
+        let encoded = encoder.for_each(&shard_columns, None, None, |_, row| {
             hashes.push(hash_bytes(row));
             Ok(())
         });
@@ -92,6 +108,32 @@ impl KeyEncoding {
             }
         }
         hashes
+    }
+
+    /// Visits the key of each row, in order. `keys` are those of `columns`.
+    pub(crate) fn for_each_key(
+        &self,
+        columns: &[ArrayRef],
+        keys: &RowKeys,
+        pool: Option<&Arc<MemoryPool>>,
+        mut visit: impl FnMut(usize, Key<'_>) -> Result<(), ArrowError>,
+    ) -> Result<(), ArrowError> {
+        let mut next = 0;
+        if !keys.long.is_empty() {
+            let rows = Some(&*keys.long);
+            self.encoder.for_each(columns, rows, pool, |at, bytes| {
+                let long = keys.long[at] as usize;
+                for row in next..long {
+                    visit(row, Key::Fixed(keys.fixed_keys[row]))?;
+                }
+                next = long + 1;
+                visit(long, Key::Long(bytes))
+            })?;
+        }
+        for row in next..keys.fixed_keys.len() {
+            visit(row, Key::Fixed(keys.fixed_keys[row]))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn has_fixed_keys(&self) -> bool {
@@ -114,7 +156,6 @@ impl KeyEncoding {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
-    use std::sync::Arc;
 
     use arrow::array::{Int64Array, StringArray};
     use proptest::prelude::*;
@@ -157,11 +198,11 @@ mod tests {
             encoding.read(&columns, ROWS, &mut keys);
             let mut table = GroupTable::new(encoding, None);
             table.assign(&columns, &keys, |row| row as u64).unwrap();
-            let (keys, _order) = table.into_partitions().unwrap();
+            let (keys, firsts, _order) = table.into_partitions().unwrap();
             let mut partition_of: HashMap<Vec<String>, usize> = HashMap::new();
             for partition in 0..PARTITIONS {
                 for place in keys.places(&(partition..partition + 1)) {
-                    let row = keys.firsts[place] as usize;
+                    let row = firsts[place] as usize;
                     let value = |&place: &usize| match place {
                         2 => format!("{:?}", of_texts[0][row]),
                         _ => format!("{:?}", of_numbers[place][row]),

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use arrow::array::{Array as _, ArrayRef};
 
-use super::growth::Growth;
+use super::expected_groups::ExpectedGroups;
 use super::run::GroupBy;
-use super::slot_groups::SlotGroups;
+use super::slot_groups::{SlotGroups, SlotKeys};
 use super::table::GroupTable;
 use crate::aggregate::States;
 use crate::error::ExecError;
@@ -21,26 +21,31 @@ pub(crate) fn merge(
     group_by: &GroupBy,
     slots: &[SlotGroups],
     partitions: &Range<usize>,
+    expected: &ExpectedGroups,
     leave_off: &dyn Fn() -> bool,
 ) -> Result<Option<Merged>, ExecError> {
     let (mut keys, mut states) = group_by.no_groups()?;
+    let sizes = slots.iter().map(|slot| slot.entries_and_long(partitions));
+    let (entries, long) = sizes.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
+    // About as many of the groups as of the entries have long keys.
+    let long_of = |groups: usize| (groups as u128 * long as u128).div_ceil(entries.max(1) as u128) as usize;
     if let Some(keys) = &mut keys {
-        let of_slot = |slot: &SlotGroups| slot.keys.as_ref().map_or(0, |keys| keys.places(partitions).len());
-        // A lower bound.
-        keys.reserve(slots.iter().map(of_slot).max().unwrap_or(0))?;
+        let groups = expected.within(partitions, entries);
+        // Otherwise the table grows step by step.
+        keys.reserve(groups, long_of(groups)).ok();
     }
-    let mut growth = Growth::new(slots.iter().map(|slot| slot.entries(partitions)).sum());
     for slot in slots {
         if leave_off() {
             return Ok(None);
         }
-        let (Some(keys), Some(more)) = (&mut keys, &slot.keys) else {
+        let (Some(keys), Some(SlotKeys { keys: more, firsts })) = (&mut keys, &slot.keys) else {
             group_by.aggregates().merge(&mut states, &slot.states, 0, &[0])?;
             continue;
         };
         let places = more.places(partitions);
         if !places.is_empty() {
-            keys.merge(more, places.clone())?;
+            keys.merge(more, places.clone(), |place| firsts[place])?;
+            keys.note_firsts(&firsts[places.clone()]);
             let len = keys.len();
             states.iter_mut().try_for_each(|state| state.resize(len))?;
             group_by
@@ -48,13 +53,12 @@ pub(crate) fn merge(
                 .merge(&mut states, &slot.states, places.start, keys.groups())?;
         }
         for passing in &slot.passing {
-            let places = passing.starts.places(partitions);
+            let places = passing.keys.places(partitions);
             if places.is_empty() {
                 continue;
             }
-            let rows = &passing.rows[places.clone()];
-            let position = |row: usize| passing.base + u64::from(rows[row]);
-            keys.assign_fixed_keys(&passing.fixed_keys[places.clone()], position)?;
+            let position = |place: usize| passing.base + u64::from(passing.rows[place]);
+            keys.merge(&passing.keys, places.clone(), position)?;
             let arguments = passing.arguments.iter();
             let arguments: Vec<ArrayRef> = arguments
                 .map(|values| values.slice(places.start, places.len()))
@@ -64,10 +68,6 @@ pub(crate) fn merge(
             group_by
                 .aggregates()
                 .update(&mut states, &arguments, keys.ids()?)?;
-        }
-        if let Some(groups) = growth.note(slot.entries(partitions), keys.len()) {
-            // Otherwise tables grow step by step.
-            keys.reserve(groups).ok();
         }
     }
     Ok(Some(Merged { keys, states }))

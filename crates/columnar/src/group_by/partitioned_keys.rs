@@ -1,34 +1,95 @@
-//! The keys of a slot's groups, by partition.
+//! Keys by partition.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::encoding::EncodedRows;
-use crate::memory::ReservedVec;
-use crate::partition::Starts;
+use super::keys::KeyEncoding;
+use super::long_keys::LongKeys;
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
+use crate::partition::{Starts, partition_rows};
 
-/// Distinct keys by partition, then by first row.
+/// Keys by partition, then as they came.
 pub(crate) struct PartitionedKeys {
-    /// Empty without any.
-    pub(crate) fixed_keys: ReservedVec<u128>,
-    /// The first position of each key.
-    pub(crate) firsts: ReservedVec<u64>,
-    pub(crate) starts: Starts,
-    /// Keys without fixed width.
-    pub(crate) encoded: EncodedRows,
-    pub(crate) hashes: ReservedVec<u64>,
-    /// Each place's index in `encoded`, or `u32::MAX` for a fixed-width key. Empty if all have one.
-    pub(crate) encoded_at: ReservedVec<u32>,
+    /// 0 for a key without a fixed width; empty if no key has one.
+    fixed_keys: ReservedVec<u128>,
+    starts: Starts,
+    /// In the order of their places.
+    long: LongKeys,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum KeyAt {
+    Fixed(u128),
+    /// The number among the keys without a fixed width.
+    Long(usize),
 }
 
 impl PartitionedKeys {
+    /// The second list is the key at each place.
+    pub(super) fn new(
+        encoding: &KeyEncoding,
+        fixed_keys: &[u128],
+        mut long: LongKeys,
+        pool: Option<&Arc<MemoryPool>>,
+    ) -> Result<(Self, ReservedVec<u32>), MemoryExceeded> {
+        long.seal();
+        let mut hashes = match encoding.has_fixed_keys() {
+            true => {
+                let hash = |&fixed_key: &u128| encoding.partition_hash(fixed_key);
+                ReservedVec::collect(pool, fixed_keys.iter().map(hash))?
+            }
+            false => ReservedVec::collect(pool, std::iter::repeat_n(0, long.len()))?,
+        };
+        let mut decoding = Reservation::of(pool.cloned());
+        let by_shard_key = match encoding.shard_key() {
+            Some(shard_key) if long.len() > 0 => {
+                // The columns, and the encoding and hashes of some.
+                decoding.grow(3 * long.size())?;
+                Some(encoding.partition_hashes(shard_key, long.rows()))
+            }
+            _ => None,
+        };
+        let long_hashes = by_shard_key.as_deref().unwrap_or(long.hashes());
+        for (&place, &hash) in long.places().iter().zip(long_hashes) {
+            hashes[place as usize] = hash;
+        }
+        drop((by_shard_key, decoding));
+        let (order, starts) = partition_rows(&hashes, pool)?;
+        drop(hashes);
+        let fixed_keys = match fixed_keys.is_empty() {
+            true => ReservedVec::new(pool),
+            false => ReservedVec::collect(pool, order.iter().map(|&at| fixed_keys[at as usize]))?,
+        };
+        long.arrange(&order)?;
+        let keys = Self {
+            fixed_keys,
+            starts,
+            long,
+        };
+        Ok((keys, order))
+    }
+
     pub(crate) fn places(&self, partitions: &Range<usize>) -> Range<usize> {
         self.starts.places(partitions)
     }
 
-    pub(crate) fn encoded_at(&self, place: usize) -> Option<usize> {
-        match self.encoded_at.get(place) {
-            None | Some(&u32::MAX) => None,
-            Some(&at) => Some(at as usize),
-        }
+    /// The keys at `places`.
+    pub(super) fn at(&self, places: Range<usize>) -> impl Iterator<Item = KeyAt> {
+        let mut within = self.long.within(&places).peekable();
+        places.map(move |place| {
+            let is_here = |&number: &usize| self.long.places()[number] as usize == place;
+            match within.next_if(is_here) {
+                Some(number) => KeyAt::Long(number),
+                None => KeyAt::Fixed(self.fixed_keys[place]),
+            }
+        })
+    }
+
+    pub(super) fn fixed_keys(&self) -> &[u128] {
+        &self.fixed_keys
+    }
+
+    pub(super) fn long(&self) -> &LongKeys {
+        &self.long
     }
 }

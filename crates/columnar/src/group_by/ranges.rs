@@ -16,13 +16,12 @@ const RANGES_MIN: usize = 16;
 
 /// Ranges have about equal work. Without partitions there is one empty range. With fewer `groups`
 /// than entries, and many `pieces`, the ranges are wider, so that a merge reads longer pieces.
-pub(crate) fn cut(entries: &[usize], pieces: usize, groups: Option<usize>) -> Vec<Range<usize>> {
+pub(crate) fn cut(entries: &[usize], pieces: usize, groups: usize) -> Vec<Range<usize>> {
     let all: usize = entries.iter().sum();
     if all < ENTRIES_OF_MANY {
         return std::iter::once(0..entries.len()).collect();
     }
-    let groups = groups.map_or(all, |groups| groups.min(all));
-    let ranges = (groups / GROUPS_PER_RANGE)
+    let ranges = (groups.min(all) / GROUPS_PER_RANGE)
         .next_power_of_two()
         .min(all / ROWS_OF_A_PIECE / pieces.max(1))
         .clamp(RANGES_MIN, PARTITIONS);
@@ -50,14 +49,14 @@ mod tests {
     #[test]
     fn few_groups_are_one_range_and_many_are_16_to_256() {
         let one = |range| std::iter::once(range).collect::<Vec<Range<usize>>>();
-        assert_eq!(cut(&[], 0, None), one(0..0));
-        assert_eq!(cut(&[10; PARTITIONS], 0, None), one(0..PARTITIONS));
-        assert_eq!(cut(&[100; PARTITIONS], 0, None).len(), 16);
-        assert_eq!(cut(&[4_000; PARTITIONS], 0, None).len(), 128);
-        assert_eq!(cut(&[100_000; PARTITIONS], 0, None).len(), PARTITIONS);
-        assert_eq!(cut(&[100_000; PARTITIONS], 366, Some(200_000)).len(), 32);
-        assert_eq!(cut(&[100; PARTITIONS], 0, Some(usize::MAX)).len(), 16);
-        assert_eq!(cut(&[4_000; PARTITIONS], 500, None).len(), 32);
+        assert_eq!(cut(&[], 0, usize::MAX), one(0..0));
+        assert_eq!(cut(&[10; PARTITIONS], 0, usize::MAX), one(0..PARTITIONS));
+        assert_eq!(cut(&[100; PARTITIONS], 0, usize::MAX).len(), 16);
+        assert_eq!(cut(&[4_000; PARTITIONS], 0, usize::MAX).len(), 128);
+        assert_eq!(cut(&[100_000; PARTITIONS], 0, usize::MAX).len(), PARTITIONS);
+        assert_eq!(cut(&[100_000; PARTITIONS], 366, 200_000).len(), 32);
+        assert_eq!(cut(&[100; PARTITIONS], 0, usize::MAX).len(), 16);
+        assert_eq!(cut(&[4_000; PARTITIONS], 500, usize::MAX).len(), 32);
     }
 
     #[test]
@@ -65,9 +64,9 @@ mod tests {
         let mut entries = [100; PARTITIONS];
         entries[77] = 1_000_000;
         assert!(
-            cut(&entries, 0, None).contains(&(77..78)),
+            cut(&entries, 0, usize::MAX).contains(&(77..78)),
             "{:?}",
-            cut(&entries, 0, None)
+            cut(&entries, 0, usize::MAX)
         );
     }
 
@@ -76,7 +75,7 @@ mod tests {
         fn ranges_are_all_partitions_one_after_another(
             entries in proptest::collection::vec(0usize..10_000, PARTITIONS),
         ) {
-            let ranges = cut(&entries, 0, None);
+            let ranges = cut(&entries, 0, usize::MAX);
             prop_assert_eq!(ranges[0].start, 0);
             prop_assert_eq!(ranges[ranges.len() - 1].end, PARTITIONS);
             prop_assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));

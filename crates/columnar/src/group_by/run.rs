@@ -52,9 +52,7 @@ impl GroupBy {
         let aggregates = AggregatePlan::new(aggregates.clone());
         let may_come_in_any_order = aggregates.is_exact() && places.is_none();
         Self {
-            may_pass_through: encoding
-                .as_ref()
-                .is_some_and(|encoding| encoding.has_fixed_keys())
+            may_pass_through: encoding.is_some()
                 && may_come_in_any_order
                 && partitioning != Partitioning::Pinned,
             may_hand_over: may_come_in_any_order && encoding.is_some(),
@@ -99,11 +97,6 @@ impl GroupBy {
 
     pub(crate) fn hand_over(&self) -> &HandOver {
         &self.hand_over
-    }
-
-    /// An estimate of the number of groups; `None` unless rows pass through.
-    pub(crate) fn expected_groups(&self) -> Option<usize> {
-        self.key_sample.groups()
     }
 
     pub(super) fn key_sample(&self) -> &KeySample {

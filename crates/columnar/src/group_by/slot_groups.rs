@@ -7,37 +7,56 @@ use arrow::array::ArrayRef;
 use super::partitioned_keys::PartitionedKeys;
 use crate::aggregate::States;
 use crate::memory::{Reservation, ReservedVec};
-use crate::partition::Starts;
 
 pub(crate) struct SlotGroups {
     /// Absent without keys: there is one group.
-    pub(crate) keys: Option<PartitionedKeys>,
+    pub(crate) keys: Option<SlotKeys>,
     /// In the order of the keys.
     pub(crate) states: States,
     /// No piece is empty.
     pub(crate) passing: Vec<PassThroughRows>,
 }
 
-/// Rows of a chunk by partition of their keys.
+/// Distinct keys.
+pub(crate) struct SlotKeys {
+    pub(crate) keys: PartitionedKeys,
+    /// The first position of each.
+    pub(crate) firsts: ReservedVec<u64>,
+}
+
+/// Rows of a chunk.
 pub(crate) struct PassThroughRows {
     /// The position of the chunk's first row in the table.
     pub(crate) base: u64,
-    pub(crate) fixed_keys: ReservedVec<u128>,
+    pub(crate) keys: PartitionedKeys,
     /// Each row's number in the chunk.
     pub(crate) rows: ReservedVec<u32>,
     pub(crate) arguments: Vec<ArrayRef>,
     /// For the arguments.
     pub(crate) _reservation: Reservation,
-    pub(crate) starts: Starts,
 }
 
 impl SlotGroups {
+    /// All keys.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &PartitionedKeys> {
+        let grouped = self.keys.iter().map(|grouped| &grouped.keys);
+        grouped.chain(self.passing.iter().map(|passing| &passing.keys))
+    }
+
+    /// Groups and rows, and how many of them have keys without a fixed width.
+    pub(crate) fn entries_and_long(&self, partitions: &Range<usize>) -> (usize, usize) {
+        let of_keys = |keys: &PartitionedKeys| {
+            let places = keys.places(partitions);
+            (places.len(), keys.long().within(&places).len())
+        };
+        let all = self.keys().map(of_keys);
+        all.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
+    }
+
     pub(crate) fn entries(&self, partitions: &Range<usize>) -> usize {
-        let groups = self.keys.as_ref().map_or(1, |keys| keys.places(partitions).len());
-        let passing = self
-            .passing
-            .iter()
-            .map(|rows| rows.starts.places(partitions).len());
-        groups + passing.sum::<usize>()
+        match self.keys {
+            Some(_) => self.keys().map(|keys| keys.places(partitions).len()).sum(),
+            None => 1,
+        }
     }
 }

@@ -11,18 +11,19 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
-use arrow::compute::{interleave, take_arrays};
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::interleave;
 use arrow::error::ArrowError;
 use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
-use super::keys::{KeyEncoding, RowKeys};
-use super::partitioned_keys::PartitionedKeys;
+use super::keys::{Key, KeyEncoding, RowKeys};
+use super::long_keys::LongKeys;
+use super::partitioned_keys::{KeyAt, PartitionedKeys};
 use crate::aggregate::{GroupIds, count_all};
 use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers};
-use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec};
-use crate::partition::{hash_bytes, hash_fixed_key, inner, partition_rows};
+use crate::memory::{MemoryExceeded, MemoryPool, ReservedTable, ReservedVec};
+use crate::partition::{hash_bytes, hash_fixed_key, inner};
 
 pub(crate) struct GroupTable {
     encoding: Arc<KeyEncoding>,
@@ -32,50 +33,45 @@ pub(crate) struct GroupTable {
     fixed_keys: ReservedVec<u128>,
     packed: ReservedTable,
     direct: DirectAddressTable,
-    encoded: EncodedKeys,
+    /// Their places are groups.
+    long: LongKeys,
+    /// The numbers of `long`.
+    encoded: ReservedTable,
     /// The groups of the last lookup, and their row counts.
     groups: ReservedVec<u32>,
     counts: ReservedVec<u32>,
-}
-
-struct EncodedKeys {
-    rows: EncodedRows,
-    hashes: ReservedVec<u64>,
-    table: ReservedTable,
-    groups: ReservedVec<u32>,
 }
 
 impl GroupTable {
     /// Only tables of one encoding merge.
     pub(crate) fn new(encoding: Arc<KeyEncoding>, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
-            encoded: EncodedKeys {
-                rows: EncodedRows::new(pool),
-                hashes: ReservedVec::new(pool),
-                table: ReservedTable::new(pool),
-                groups: ReservedVec::new(pool),
-            },
             encoding,
             pool: pool.cloned(),
             firsts: ReservedVec::new(pool),
             fixed_keys: ReservedVec::new(pool),
             packed: ReservedTable::new(pool),
             direct: DirectAddressTable::new(pool),
+            long: LongKeys::new(pool),
+            encoded: ReservedTable::new(pool),
             groups: ReservedVec::new(pool),
             counts: ReservedVec::new(pool),
         }
     }
 
-    /// Makes room for `groups` in all.
-    pub(crate) fn reserve(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
-        if !self.encoding.has_fixed_keys() {
-            return Ok(());
-        }
-        let fixed_keys = &self.fixed_keys;
-        self.packed
-            .reserve(groups, |group| inner(hash_fixed_key(fixed_keys[group as usize])))?;
+    /// Makes room for `groups` in all, `long` of them without a fixed width.
+    pub(crate) fn reserve(&mut self, groups: usize, long: usize) -> Result<(), MemoryExceeded> {
         let more = groups.saturating_sub(self.firsts.len());
-        self.fixed_keys.reserve(more)?;
+        let hashes = self.long.hashes();
+        self.encoded.reserve(long, |at| inner(hashes[at as usize]))?;
+        self.long.reserve(long.saturating_sub(self.long.len()))?;
+        if self.encoding.has_fixed_keys() {
+            let fixed_keys = &self.fixed_keys;
+            self.packed.reserve(groups - long, |group| {
+                inner(hash_fixed_key(fixed_keys[group as usize]))
+            })?;
+            self.fixed_keys.reserve(more)?;
+        }
         self.firsts.reserve(more)
     }
 
@@ -88,8 +84,21 @@ impl GroupTable {
     }
 
     pub(crate) fn fixed_key(&self, group: u32) -> Option<u128> {
-        let has_one = self.encoding.has_fixed_keys() && !self.encoded.groups.contains(&group);
-        has_one.then(|| self.fixed_keys[group as usize])
+        match self.long_hash(group) {
+            Some(_) => None,
+            None => Some(self.fixed_keys[group as usize]),
+        }
+    }
+
+    /// Whether most keys have no fixed width.
+    pub(crate) fn is_mostly_long(&self) -> bool {
+        2 * self.long.len() > self.len()
+    }
+
+    /// The hash of a key without a fixed width.
+    pub(crate) fn long_hash(&self, group: u32) -> Option<u64> {
+        let number = self.long.places().binary_search(&group).ok()?;
+        Some(self.long.hashes()[number])
     }
 
     /// Floats in `columns` are canonical, and `keys` are theirs. A new key becomes a group at
@@ -104,30 +113,18 @@ impl GroupTable {
             self.assign_fixed_keys(&keys.fixed_keys, position)?;
             return Ok(());
         }
-        let is_all = keys.fixed_keys.is_empty() || keys.fixed_keys.len() == keys.long.len();
-        let long = match is_all {
-            true => columns.to_vec(),
-            false => take_arrays(columns, &UInt32Array::from(keys.long.clone()), None)?,
-        };
         self.groups.clear();
-        self.groups.reserve(keys.fixed_keys.len().max(keys.long.len()))?;
+        self.groups.reserve(keys.rows())?;
         let (encoding, pool) = (Arc::clone(&self.encoding), self.pool.clone());
-        let mut next = 0;
-        encoding.encoder.for_each(&long, pool.as_ref(), |at, key| {
-            let long = keys.long[at] as usize;
-            for row in next..long {
-                let group = self.group_of_fixed_key(keys.fixed_keys[row], || position(row))?;
-                self.groups.push(group)?;
-            }
-            let group = self.group_of_bytes(key, hash_bytes(key), position(long), |rows| rows.push(key))?;
-            next = long + 1;
+        encoding.for_each_key(columns, keys, pool.as_ref(), |row, key| {
+            let group = match key {
+                Key::Fixed(fixed_key) => self.group_of_fixed_key(fixed_key, || position(row))?,
+                Key::Long(key) => {
+                    self.group_of_bytes(key, hash_bytes(key), position(row), |rows| rows.push(key))?
+                }
+            };
             Ok(self.groups.push(group)?)
-        })?;
-        for row in next..keys.fixed_keys.len() {
-            let group = self.group_of_fixed_key(keys.fixed_keys[row], || position(row))?;
-            self.groups.push(group)?;
-        }
-        Ok(())
+        })
     }
 
     /// Takes the groups of rows that were found otherwise.
@@ -216,26 +213,31 @@ impl GroupTable {
         Ok(())
     }
 
-    /// A shared group keeps the lesser position.
+    /// A new key becomes a group at `position` of its place.
     pub(crate) fn merge(
         &mut self,
         from: &PartitionedKeys,
         places: Range<usize>,
+        position: impl Fn(usize) -> u64,
     ) -> Result<(), MemoryExceeded> {
+        let long = from.long();
+        if long.within(&places).is_empty() {
+            let (start, fixed_keys) = (places.start, &from.fixed_keys()[places]);
+            return self.assign_fixed_keys(fixed_keys, |at| position(start + at));
+        }
         self.groups.clear();
         self.groups.reserve(places.len())?;
-        let encoded = &from.encoded;
-        let piece = self.encoded.rows.share(encoded);
-        for place in places {
-            let first = from.firsts[place];
-            let group = match from.encoded_at(place) {
-                Some(at) => self.group_of_bytes(encoded.row(at), from.hashes[at], first, |rows| {
-                    rows.push_shared(piece, encoded, at)
-                })?,
-                None => self.group_of_fixed_key(from.fixed_keys[place], || first)?,
+        let piece = self.long.share(long);
+        for (place, key) in places.clone().zip(from.at(places)) {
+            let group = match key {
+                KeyAt::Fixed(fixed_key) => self.group_of_fixed_key(fixed_key, || position(place))?,
+                KeyAt::Long(number) => {
+                    let (key, hash) = (long.rows().row(number), long.hashes()[number]);
+                    self.group_of_bytes(key, hash, position(place), |rows| {
+                        rows.push_shared(piece, long.rows(), number)
+                    })?
+                }
             };
-            let known = &mut self.firsts[group as usize];
-            *known = first.min(*known);
             self.groups.push(group)?;
         }
         Ok(())
@@ -269,107 +271,110 @@ impl GroupTable {
     }
 
     /// About the bytes to make [`columns`](Self::columns), result included.
-    pub(crate) fn column_bytes(&self) -> usize {
+    pub(crate) fn column_bytes(&self, chosen: Option<&[u32]>) -> usize {
         let fixed_keys = self
             .encoding
             .layout
             .as_ref()
             .map_or(0, FixedWidthLayout::row_bytes);
-        let fixed_keys = fixed_keys.saturating_mul(self.fixed_keys.len());
-        match self.encoded.groups.len() {
+        let groups = chosen.map_or(self.len(), <[u32]>::len);
+        let fixed_keys = fixed_keys.saturating_mul(groups);
+        let encoded = match chosen {
+            Some(chosen) => self
+                .encoded_of(chosen)
+                .map(|(_, row)| row.len() + size_of::<&[u8]>())
+                .sum(),
+            None => self.long.size(),
+        };
+        match self.long.len() {
             0 => fixed_keys,
             // Each kind of key makes columns first.
-            _ if fixed_keys > 0 => (fixed_keys + self.encoded.rows.size())
+            _ if fixed_keys > 0 => (fixed_keys + encoded)
                 .saturating_mul(2)
-                .saturating_add(self.len() * size_of::<(usize, usize)>()),
-            _ => self.encoded.rows.size(),
+                .saturating_add(groups * size_of::<(usize, usize)>()),
+            _ => encoded,
         }
     }
 
-    pub(crate) fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
-        let encoded = || self.encoding.encoder.decode(self.encoded.rows.iter());
-        let Some(layout) = &self.encoding.layout else {
-            return encoded();
+    /// The key columns of all groups, or of `chosen` ones.
+    pub(crate) fn columns(&self, chosen: Option<&[u32]>) -> Result<Vec<ArrayRef>, ArrowError> {
+        let Some(chosen) = chosen else {
+            let places = self.long.places().iter().map(|&group| group as usize);
+            return self.columns_of(&self.fixed_keys, places, self.long.rows().iter(), self.len());
         };
-        let packed = layout.unpack(&self.fixed_keys)?;
-        if self.encoded.groups.is_empty() {
+        let fixed_keys: Vec<u128> = match self.fixed_keys.is_empty() {
+            true => Vec::new(),
+            false => chosen
+                .iter()
+                .map(|&group| self.fixed_keys[group as usize])
+                .collect(),
+        };
+        let (places, rows): (Vec<usize>, Vec<&[u8]>) = self.encoded_of(chosen).unzip();
+        self.columns_of(
+            &fixed_keys,
+            places.into_iter(),
+            rows.iter().copied(),
+            chosen.len(),
+        )
+    }
+
+    /// The keys without a fixed width, with their places among the chosen groups.
+    fn encoded_of<'a>(&'a self, chosen: &'a [u32]) -> impl Iterator<Item = (usize, &'a [u8])> {
+        chosen.iter().enumerate().filter_map(|(place, group)| {
+            let number = self.long.places().binary_search(group).ok()?;
+            Some((place, self.long.rows().row(number)))
+        })
+    }
+
+    /// `encoded` are the places of the keys that `rows` are.
+    fn columns_of<'a>(
+        &self,
+        fixed_keys: &[u128],
+        encoded: impl ExactSizeIterator<Item = usize>,
+        rows: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
+        groups: usize,
+    ) -> Result<Vec<ArrayRef>, ArrowError> {
+        let decoded = || self.encoding.encoder.decode(rows);
+        let Some(layout) = &self.encoding.layout else {
+            return decoded();
+        };
+        let packed = layout.unpack(fixed_keys)?;
+        if encoded.len() == 0 {
             return Ok(packed);
         }
-        let mut places: Vec<(usize, usize)> = (0..self.len()).map(|group| (0, group)).collect();
-        for (at, &group) in self.encoded.groups.iter().enumerate() {
-            places[group as usize] = (1, at);
+        let mut places: Vec<(usize, usize)> = (0..groups).map(|group| (0, group)).collect();
+        for (at, place) in encoded.enumerate() {
+            places[place] = (1, at);
         }
-        let column = |(packed, encoded): (&ArrayRef, &ArrayRef)| {
-            let parts: [&dyn Array; 2] = [packed.as_ref(), encoded.as_ref()];
+        let column = |(packed, decoded): (&ArrayRef, &ArrayRef)| {
+            let parts: [&dyn Array; 2] = [packed.as_ref(), decoded.as_ref()];
             interleave(&parts, &places)
         };
-        packed.iter().zip(&encoded()?).map(column).collect()
+        packed.iter().zip(&decoded()?).map(column).collect()
     }
 
-    /// The second list is the group at each place.
-    pub(crate) fn into_partitions(self) -> Result<(PartitionedKeys, ReservedVec<u32>), MemoryExceeded> {
+    /// The keys, their first positions, and the group at each place.
+    #[allow(clippy::type_complexity)]
+    pub(crate) fn into_partitions(
+        self,
+    ) -> Result<(PartitionedKeys, ReservedVec<u64>, ReservedVec<u32>), MemoryExceeded> {
         let Self {
             encoding,
             pool,
-            firsts,
+            mut firsts,
             fixed_keys,
             packed,
             direct,
-            mut encoded,
+            long,
+            encoded,
             groups,
             counts,
         } = self;
-        drop((packed, direct, encoded.table, groups, counts));
-        encoded.rows.seal();
-        let pool = pool.as_ref();
-        let len = firsts.len();
-        let mut hashes = if encoding.has_fixed_keys() {
-            ReservedVec::collect(
-                pool,
-                fixed_keys
-                    .iter()
-                    .map(|&fixed_key| encoding.partition_hash(fixed_key)),
-            )?
-        } else {
-            ReservedVec::collect(pool, std::iter::repeat_n(0, len))?
-        };
-        let mut encoded_at = ReservedVec::new(pool);
-        if !encoded.groups.is_empty() {
-            encoded_at.resize(len, u32::MAX)?;
-        }
-        let mut decoding = Reservation::of(pool.cloned());
-        let by_shard_key = match encoding.shard_key() {
-            Some(shard_key) if !encoded.groups.is_empty() => {
-                // The columns, and the encoding and hashes of some.
-                decoding.grow(3 * encoded.rows.size())?;
-                Some(encoding.partition_hashes(shard_key, &encoded.rows))
-            }
-            _ => None,
-        };
-        let encoded_hashes = by_shard_key.as_deref().unwrap_or(&encoded.hashes);
-        for (at, &group) in encoded.groups.iter().enumerate() {
-            hashes[group as usize] = encoded_hashes[at];
-            encoded_at[group as usize] = at as u32;
-        }
-        drop((by_shard_key, decoding));
-        let (order, starts) = partition_rows(&hashes, pool)?;
-        drop(hashes);
-        let mut keys = PartitionedKeys {
-            fixed_keys,
-            firsts,
-            starts,
-            encoded_at,
-            encoded: encoded.rows,
-            hashes: encoded.hashes,
-        };
-        if !keys.fixed_keys.is_empty() {
-            keys.fixed_keys.arrange(&order)?;
-        }
-        keys.firsts.arrange(&order)?;
-        if !keys.encoded_at.is_empty() {
-            keys.encoded_at.arrange(&order)?;
-        }
-        Ok((keys, order))
+        drop((packed, direct, encoded, groups, counts));
+        let (keys, order) = PartitionedKeys::new(&encoding, &fixed_keys, long, pool.as_ref())?;
+        drop(fixed_keys);
+        firsts.arrange(&order)?;
+        Ok((keys, firsts, order))
     }
 
     #[inline]
@@ -404,22 +409,17 @@ impl GroupTable {
         position: u64,
         push: impl FnOnce(&mut EncodedRows) -> Result<(), MemoryExceeded>,
     ) -> Result<u32, MemoryExceeded> {
-        let EncodedKeys {
-            rows: known,
-            hashes,
-            table,
-            groups,
-        } = &mut self.encoded;
-        let is_key = |at: u32| hashes[at as usize] == hash && known.row(at as usize) == key;
-        if let Some(at) = table.find(inner(hash), is_key) {
-            return Ok(groups[at as usize]);
+        let long = &self.long;
+        let is_key = |at: u32| long.hashes()[at as usize] == hash && long.rows().row(at as usize) == key;
+        if let Some(at) = self.encoded.find(inner(hash), is_key) {
+            return Ok(long.places()[at as usize]);
         }
         let group = next_group(&self.firsts);
-        let at = hashes.len() as u32;
-        push(known)?;
-        hashes.push(hash)?;
-        groups.push(group)?;
-        table.insert(inner(hash), at, |at| inner(hashes[at as usize]))?;
+        let at = long.len() as u32;
+        self.long.push(hash, group, push)?;
+        let hashes = self.long.hashes();
+        self.encoded
+            .insert(inner(hash), at, |at| inner(hashes[at as usize]))?;
         self.firsts.push(position)?;
         if self.encoding.has_fixed_keys() {
             self.fixed_keys.push(0)?;
@@ -480,7 +480,7 @@ mod tests {
             Some("a"),
         ]));
         assert_eq!(assign(&mut groups, &[numbers, texts]), [0, 1, 2, 1, 0]);
-        let columns = groups.columns().unwrap();
+        let columns = groups.columns(None).unwrap();
         assert_eq!(
             columns[0].as_primitive::<Int32Type>(),
             &Int32Array::from(vec![Some(7), None, Some(7)])
@@ -502,8 +502,9 @@ mod tests {
         };
         let mut first = at([1, 2, 5], 100);
         for (keys, base) in [([3, 2, 4], 200), ([4, 6, 1], 50)] {
-            let (more, order) = at(keys, base).into_partitions().unwrap();
-            first.merge(&more, 0..3).unwrap();
+            let (more, firsts, order) = at(keys, base).into_partitions().unwrap();
+            first.merge(&more, 0..3, |place| firsts[place]).unwrap();
+            first.note_firsts(&firsts);
             for (&group, &was) in first.groups().iter().zip(order.iter()) {
                 let fixed_key = FixedWidthLayout::key_of_number(keys[was as usize] as u64);
                 assert_eq!(first.fixed_key(group), Some(fixed_key));

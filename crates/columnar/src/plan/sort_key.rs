@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use arrow::array::{Array as _, ArrayRef};
 use arrow::compute::SortOptions;
 
 use crate::error::TypeError;
-use crate::expr::Expr;
+use crate::expr::{Comparison, Expr};
 
 /// One key of an ORDER BY.
 ///
@@ -63,6 +64,23 @@ impl SortKey {
         SortOptions {
             descending: self.descending,
             nulls_first: self.nulls_first,
+        }
+    }
+
+    /// What holds for the rows of `key` that come before `worst`, one value, or with it. `None` if
+    /// that are all rows, or if values of the type are not compared.
+    pub(crate) fn no_worse_than(&self, key: Expr, worst: &ArrayRef) -> Option<Expr> {
+        if worst.is_null(0) {
+            return self.nulls_first.then(|| Expr::is_null(key));
+        }
+        let op = match self.descending {
+            true => Comparison::GreaterEqual,
+            false => Comparison::LessEqual,
+        };
+        let compared = Expr::compare(op, key.clone(), Expr::literal(worst.clone())).ok()?;
+        match self.nulls_first {
+            true => Expr::or(compared, Expr::is_null(key)).ok(),
+            false => Some(compared),
         }
     }
 }

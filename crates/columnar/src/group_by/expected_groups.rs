@@ -1,0 +1,143 @@
+//! About how many groups a merge makes, from a few partitions of the keys.
+//!
+//! Hashes spread the distinct keys evenly over partitions, however often each comes. A table of
+//! about the right size moves no group, and ranges of that many groups fit a core's cache.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::partitioned_keys::KeyAt;
+use super::slot_groups::SlotGroups;
+use crate::partition::{PARTITIONS, hash_fixed_key};
+
+/// Keys that are looked at, about.
+const SAMPLE_KEYS: usize = 8_192;
+/// Groups for each one that is added to an estimate: a table that is too small by one doubles.
+const MARGIN_ONE_IN: usize = 32;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpectedGroups {
+    per_partition: f64,
+}
+
+impl ExpectedGroups {
+    /// `groups` in all, evenly over the partitions.
+    pub(crate) fn new(groups: usize) -> Self {
+        Self {
+            per_partition: groups as f64 / PARTITIONS as f64,
+        }
+    }
+
+    /// `entries` are the groups and rows of each partition, in all slots.
+    pub(crate) fn of(slots: &[SlotGroups], entries: &[usize]) -> Self {
+        if entries.iter().sum::<usize>() < SAMPLE_KEYS {
+            let of_slot = |slot: &SlotGroups| slot.entries(&(0..PARTITIONS));
+            return Self::new(slots.iter().map(of_slot).max().unwrap_or(0));
+        }
+        let mut distinct: HashSet<u64> = HashSet::new();
+        let (mut keys, mut partitions) = (0, 0);
+        for at in 0..PARTITIONS as u32 {
+            // Partitions are 8 bits; these lie far apart.
+            let partition = (at as u8).reverse_bits() as usize;
+            for keys in slots.iter().flat_map(SlotGroups::keys) {
+                let places = keys.places(&(partition..partition + 1));
+                distinct.extend(keys.at(places).map(|key| match key {
+                    KeyAt::Fixed(fixed_key) => hash_fixed_key(fixed_key),
+                    KeyAt::Long(number) => keys.long().hashes()[number],
+                }));
+            }
+            partitions += 1;
+            keys += entries[partition];
+            if keys >= SAMPLE_KEYS {
+                break;
+            }
+        }
+        Self {
+            per_partition: distinct.len() as f64 / f64::from(partitions),
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn in_all(&self) -> usize {
+        (self.per_partition * PARTITIONS as f64) as usize
+    }
+
+    /// Those of a range with `entries`.
+    pub(crate) fn within(&self, partitions: &Range<usize>, entries: usize) -> usize {
+        let groups = (self.per_partition * partitions.len() as f64) as usize;
+        (groups + groups / MARGIN_ONE_IN).min(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, StringArray};
+    use arrow::datatypes::DataType;
+
+    use super::super::keys::{KeyEncoding, RowKeys};
+    use super::super::slot_groups::SlotKeys;
+    use super::super::table::GroupTable;
+    use super::*;
+
+    /// Two slots, each with the keys of `drawn`.
+    fn slots(drawn: &[[u64; 2]]) -> Vec<SlotGroups> {
+        let types = [DataType::Int64, DataType::Utf8];
+        let encoding = Arc::new(KeyEncoding::new(&types).unwrap());
+        let slot = |_| {
+            let mut table = GroupTable::new(encoding.clone(), None);
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(
+                drawn.iter().map(|key| key[0] as i64),
+            ));
+            let text = |key: &[u64; 2]| match key[1] {
+                0 => String::new(),
+                other => format!("a text that is too long {other}"),
+            };
+            let texts: ArrayRef = Arc::new(StringArray::from_iter_values(drawn.iter().map(text)));
+            let columns = [numbers, texts];
+            let mut keys = RowKeys::default();
+            encoding.read(&columns, drawn.len(), &mut keys);
+            table.assign(&columns, &keys, |row| row as u64).unwrap();
+            let (keys, firsts, _order) = table.into_partitions().unwrap();
+            SlotGroups {
+                keys: Some(SlotKeys { keys, firsts }),
+                states: Vec::new(),
+                passing: Vec::new(),
+            }
+        };
+        (0..2).map(slot).collect()
+    }
+
+    fn expected(drawn: &[[u64; 2]]) -> ExpectedGroups {
+        let slots = slots(drawn);
+        let in_partition = |partition| {
+            slots
+                .iter()
+                .map(|slot| slot.entries(&(partition..partition + 1)))
+                .sum()
+        };
+        let entries: Vec<usize> = (0..PARTITIONS).map(in_partition).collect();
+        ExpectedGroups::of(&slots, &entries)
+    }
+
+    #[test]
+    fn groups_of_all_slots_are_foreseen_within_a_tenth_whatever_the_form_of_their_keys() {
+        for keys in [10_000, 60_000] {
+            let drawn: Vec<[u64; 2]> = (0..keys).map(|at| [at, at % 3]).collect();
+            let found = expected(&drawn).in_all() as u64;
+            assert!(
+                found * 10 > keys * 9 && found * 10 < keys * 11,
+                "{found} for {keys}"
+            );
+        }
+    }
+
+    #[test]
+    fn few_groups_are_as_many_as_a_slot_has_and_no_range_has_more_than_its_entries() {
+        let few = expected(&[[1, 0], [2, 0], [1, 1]]);
+        assert_eq!(few.in_all(), 3);
+        assert_eq!(few.within(&(0..PARTITIONS), 2), 2);
+        assert_eq!(ExpectedGroups::new(512).within(&(0..64), 1_000), 132);
+    }
+}

@@ -77,7 +77,6 @@ mod tests {
     use arrow::datatypes::DataType;
 
     use super::super::keys::{KeyEncoding, RowKeys};
-    use super::super::slot_groups::SlotKeys;
     use super::super::table::GroupTable;
     use super::*;
 
@@ -99,9 +98,9 @@ mod tests {
             let mut keys = RowKeys::default();
             encoding.read(&columns, drawn.len(), &mut keys);
             table.assign(&columns, &keys, |row| row as u64).unwrap();
-            let (keys, firsts, _order) = table.into_partitions().unwrap();
+            let (keys, _order) = table.into_partitions().unwrap();
             SlotGroups {
-                keys: Some(SlotKeys { keys, firsts }),
+                keys: Some(keys),
                 states: Vec::new(),
                 passing: Vec::new(),
             }

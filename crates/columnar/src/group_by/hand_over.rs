@@ -10,7 +10,7 @@ use std::sync::Mutex;
 
 use pipeline_exec::lock;
 
-use super::slot_groups::{SlotGroups, SlotKeys};
+use super::slot_groups::SlotGroups;
 use super::table::GroupTable;
 use crate::aggregate::States;
 use crate::memory::MemoryExceeded;
@@ -49,10 +49,10 @@ impl OpenTable {
 
     pub(crate) fn partitioned(self) -> Result<SlotGroups, MemoryExceeded> {
         let mut states = self.states;
-        let (keys, firsts, order) = self.keys.into_partitions()?;
+        let (keys, order) = self.keys.into_partitions()?;
         states.iter_mut().try_for_each(|state| state.arrange(&order))?;
         Ok(SlotGroups {
-            keys: Some(SlotKeys { keys, firsts }),
+            keys: Some(keys),
             states,
             passing: Vec::new(),
         })

@@ -198,11 +198,11 @@ mod tests {
             encoding.read(&columns, ROWS, &mut keys);
             let mut table = GroupTable::new(encoding, None);
             table.assign(&columns, &keys, |row| row as u64).unwrap();
-            let (keys, firsts, _order) = table.into_partitions().unwrap();
+            let (own, _order) = table.into_partitions().unwrap();
             let mut partition_of: HashMap<Vec<String>, usize> = HashMap::new();
             for partition in 0..PARTITIONS {
-                for place in keys.places(&(partition..partition + 1)) {
-                    let row = firsts[place] as usize;
+                for place in own.keys.places(&(partition..partition + 1)) {
+                    let row = own.firsts[place] as usize;
                     let value = |&place: &usize| match place {
                         2 => format!("{:?}", of_texts[0][row]),
                         _ => format!("{:?}", of_numbers[place][row]),

@@ -20,6 +20,7 @@ use super::direct_address::DirectAddressTable;
 use super::keys::{Key, KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
 use super::partitioned_keys::{KeyAt, PartitionedKeys};
+use super::slot_groups::SlotKeys;
 use crate::aggregate::{GroupIds, count_all};
 use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers};
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedTable, ReservedVec};
@@ -353,11 +354,8 @@ impl GroupTable {
         packed.iter().zip(&decoded()?).map(column).collect()
     }
 
-    /// The keys, their first positions, and the group at each place.
-    #[allow(clippy::type_complexity)]
-    pub(crate) fn into_partitions(
-        self,
-    ) -> Result<(PartitionedKeys, ReservedVec<u64>, ReservedVec<u32>), MemoryExceeded> {
+    /// The second list is the group at each place.
+    pub(crate) fn into_partitions(self) -> Result<(SlotKeys, ReservedVec<u32>), MemoryExceeded> {
         let Self {
             encoding,
             pool,
@@ -374,7 +372,7 @@ impl GroupTable {
         let (keys, order) = PartitionedKeys::new(&encoding, &fixed_keys, long, pool.as_ref())?;
         drop(fixed_keys);
         firsts.arrange(&order)?;
-        Ok((keys, firsts, order))
+        Ok((SlotKeys { keys, firsts }, order))
     }
 
     #[inline]
@@ -502,9 +500,9 @@ mod tests {
         };
         let mut first = at([1, 2, 5], 100);
         for (keys, base) in [([3, 2, 4], 200), ([4, 6, 1], 50)] {
-            let (more, firsts, order) = at(keys, base).into_partitions().unwrap();
-            first.merge(&more, 0..3, |place| firsts[place]).unwrap();
-            first.note_firsts(&firsts);
+            let (more, order) = at(keys, base).into_partitions().unwrap();
+            first.merge(&more.keys, 0..3, |place| more.firsts[place]).unwrap();
+            first.note_firsts(&more.firsts);
             for (&group, &was) in first.groups().iter().zip(order.iter()) {
                 let fixed_key = FixedWidthLayout::key_of_number(keys[was as usize] as u64);
                 assert_eq!(first.fixed_key(group), Some(fixed_key));

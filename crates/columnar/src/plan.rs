@@ -1,5 +1,6 @@
 //! A query on one table: filter its rows, then return expressions of them or aggregates of groups.
 
+mod distinct_values;
 mod explain;
 mod few_values;
 mod level_plan;
@@ -9,6 +10,7 @@ mod select_plan;
 mod sort_key;
 mod unread;
 
+pub(crate) use distinct_values::group_distinct_values;
 pub(crate) use explain::{rows_of, write_plan};
 pub use level_plan::{GroupingSet, LevelPlan};
 pub(crate) use partitioning::Partitioning;

@@ -72,6 +72,10 @@ impl Aggregate {
         &self.data_type
     }
 
+    pub(crate) fn function(&self) -> AggregateFunction {
+        self.function
+    }
+
     pub(crate) fn argument(&self) -> Option<&Expr> {
         self.argument.as_ref()
     }
@@ -82,7 +86,7 @@ impl Aggregate {
     }
 
     /// `Debug` of an expression ends with its type, so arguments of equal keys have equal types.
-    pub(super) fn state_key(&self) -> (&'static str, Option<String>) {
+    pub(crate) fn state_key(&self) -> (&'static str, Option<String>) {
         (
             self.function.definition().state_kind(),
             self.argument.as_ref().map(|argument| format!("{argument:?}")),

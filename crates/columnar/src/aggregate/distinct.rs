@@ -1,6 +1,6 @@
 //! `count(distinct x)`: tables of pairs of group and value.
 //!
-//! A value is kept in 128 bits if it fits, like a key of GROUP BY, and otherwise as bytes: a
+//! A value is kept in 64 or 128 bits if it fits, like a key of GROUP BY, and otherwise as bytes: a
 //! long text. Each state has its own encoder, so states merge by these bits and bytes.
 //!
 //! ```text
@@ -20,6 +20,7 @@ use super::definition::Definition;
 use super::group_ids::GroupIds;
 use super::members::Members;
 use super::state::{AggregateState, StateError, same_kind, shared};
+use crate::chunked::{ChunkedVec, Growth};
 use crate::encoding::{EncodedRows, FixedWidthLayout, RowEncoder};
 use crate::expr::{Expr, canonical_floats};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec};
@@ -49,6 +50,7 @@ impl Definition for CountDistinct {
         Box::new(DistinctState {
             layout: FixedWidthLayout::new(std::slice::from_ref(argument)),
             encoder,
+            narrow: Pairs::new(pool),
             short: Pairs::new(pool),
             long: Pairs::new(pool),
             pool: pool.cloned(),
@@ -60,7 +62,8 @@ struct DistinctState {
     /// `None` if no value fits.
     layout: Option<FixedWidthLayout>,
     encoder: RowEncoder,
-    short: Pairs<ReservedVec<u128>>,
+    narrow: Pairs<ChunkedVec<u64>>,
+    short: Pairs<ChunkedVec<u128>>,
     long: Pairs<LongValues>,
     pool: Option<Arc<MemoryPool>>,
 }
@@ -71,6 +74,7 @@ struct Pairs<V> {
     lately: Lately,
     /// All pairs, each once; empty while a pair may be twice in the list.
     table: ReservedTable,
+    pool: Option<Arc<MemoryPool>>,
 }
 
 /// A pair for each place of a hash: the one that was last added there.
@@ -88,8 +92,6 @@ trait Values: Sized {
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self;
 
-    fn pool(&self) -> Option<&Arc<MemoryPool>>;
-
     fn hash_of(value: Self::Value<'_>) -> u64;
 
     fn hash(&self, pair: usize) -> u64;
@@ -99,6 +101,9 @@ trait Values: Sized {
     fn is(&self, pair: usize, value: Self::Value<'_>) -> bool;
 
     fn push(&mut self, value: Self::Value<'_>) -> Result<(), MemoryExceeded>;
+
+    /// `order[i]`, each once, becomes pair `i`.
+    fn arrange(&mut self, order: &[u32], pool: Option<&Arc<MemoryPool>>) -> Result<(), MemoryExceeded>;
 }
 
 impl<V: Values> Pairs<V> {
@@ -108,6 +113,7 @@ impl<V: Values> Pairs<V> {
             values: V::new(pool),
             lately: Lately(ReservedVec::new(pool)),
             table: ReservedTable::new(pool),
+            pool: pool.cloned(),
         }
     }
 
@@ -164,10 +170,11 @@ impl<V: Values> Pairs<V> {
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        let pool = self.values.pool();
+        let pool = self.pool.as_ref();
         self.lately = Lately(ReservedVec::new(pool));
         self.table = ReservedTable::new(pool);
-        self.members.arrange(order)
+        let pairs = self.members.arrange(order)?;
+        self.values.arrange(&pairs, pool)
     }
 
     fn merge(&mut self, from: &Self, first: usize, map: &[u32]) -> Result<(), StateError> {
@@ -189,8 +196,7 @@ impl<V: Values> Pairs<V> {
     }
 
     fn each_once(&self) -> Result<Self, StateError> {
-        let pool = self.values.pool();
-        let mut once = Self::new(pool);
+        let mut once = Self::new(self.pool.as_ref());
         once.members.resize(self.members.groups());
         for pair in 0..self.members.len() {
             let (group, value) = (self.members.group_of()[pair], self.values.value(pair));
@@ -232,6 +238,11 @@ impl Lately {
     }
 }
 
+/// A value without its first bit, which tells NULL, if the others fit.
+fn narrowed(fixed_key: u128) -> Option<u64> {
+    u64::try_from(fixed_key >> 1).ok().filter(|_| fixed_key & 1 == 0)
+}
+
 fn tag_of(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
@@ -245,39 +256,45 @@ fn pair_hash(group: u32, hash: u64) -> u64 {
     hash_fixed_key(u128::from(hash) << 64 | u128::from(group))
 }
 
-impl Values for ReservedVec<u128> {
-    type Value<'a> = u128;
+impl<N: Copy + Into<u128> + Eq> Values for ChunkedVec<N> {
+    type Value<'a>
+        = N
+    where
+        N: 'a;
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
-        ReservedVec::new(pool)
-    }
-
-    fn pool(&self) -> Option<&Arc<MemoryPool>> {
-        ReservedVec::pool(self)
+        ChunkedVec::with_growth(Growth::Doubling, pool.cloned())
     }
 
     #[inline]
-    fn hash_of(value: u128) -> u64 {
-        hash_fixed_key(value)
+    fn hash_of(value: N) -> u64 {
+        hash_fixed_key(value.into())
     }
 
     #[inline]
     fn hash(&self, pair: usize) -> u64 {
-        hash_fixed_key(self[pair])
+        hash_fixed_key(self[pair].into())
     }
 
-    fn value(&self, pair: usize) -> u128 {
+    fn value(&self, pair: usize) -> N {
         self[pair]
     }
 
     #[inline]
-    fn is(&self, pair: usize, value: u128) -> bool {
+    fn is(&self, pair: usize, value: N) -> bool {
         self[pair] == value
     }
 
     #[inline]
-    fn push(&mut self, value: u128) -> Result<(), MemoryExceeded> {
-        ReservedVec::push(self, value)
+    fn push(&mut self, value: N) -> Result<(), MemoryExceeded> {
+        ChunkedVec::push(self, value)
+    }
+
+    fn arrange(&mut self, order: &[u32], pool: Option<&Arc<MemoryPool>>) -> Result<(), MemoryExceeded> {
+        let mut arranged = <Self as Values>::new(pool);
+        arranged.extend(order.iter().map(|&pair| self[pair as usize]))?;
+        *self = arranged;
+        Ok(())
     }
 }
 
@@ -295,10 +312,6 @@ impl Values for LongValues {
             rows: EncodedRows::new(pool),
             hashes: ReservedVec::new(pool),
         }
-    }
-
-    fn pool(&self) -> Option<&Arc<MemoryPool>> {
-        self.hashes.pool()
     }
 
     fn hash_of((_, hash): (&[u8], u64)) -> u64 {
@@ -321,6 +334,11 @@ impl Values for LongValues {
         self.rows.push(bytes)?;
         self.hashes.push(hash)
     }
+
+    fn arrange(&mut self, order: &[u32], _pool: Option<&Arc<MemoryPool>>) -> Result<(), MemoryExceeded> {
+        self.rows.arrange(order)?;
+        self.hashes.arrange(order)
+    }
 }
 
 impl AggregateState for DistinctState {
@@ -329,6 +347,7 @@ impl AggregateState for DistinctState {
     }
 
     fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
+        self.narrow.members.resize(groups);
         self.short.members.resize(groups);
         self.long.members.resize(groups);
         Ok(())
@@ -361,25 +380,31 @@ impl AggregateState for DistinctState {
             while long.next_if(|(at, _)| (*at as usize) < row).is_some() {}
             result = match long.next_if(|(at, _)| *at as usize == row) {
                 Some((_, value)) => self.long.note(group as u32, (value, hash_bytes(value))),
-                None => self.short.note(group as u32, fixed_keys[row]),
+                None => match narrowed(fixed_keys[row]) {
+                    Some(value) => self.narrow.note(group as u32, value),
+                    None => self.short.note(group as u32, fixed_keys[row]),
+                },
             };
         });
         result
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        self.narrow.arrange(order)?;
         self.short.arrange(order)?;
         self.long.arrange(order)
     }
 
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
+        self.narrow.merge(&from.narrow, first, map)?;
         self.short.merge(&from.short, first, map)?;
         self.long.merge(&from.long, first, map)
     }
 
     fn finish(&self, _data_type: &DataType) -> Result<ArrayRef, StateError> {
         let mut counts = vec![0i64; self.short.members.groups()];
+        self.narrow.count(&mut counts)?;
         self.short.count(&mut counts)?;
         self.long.count(&mut counts)?;
         Ok(shared(Int64Array::from(counts)))

@@ -144,7 +144,8 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        self.members.arrange(order)
+        let items = self.members.arrange(order)?;
+        self.values.arrange(&items)
     }
 
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {

@@ -1,12 +1,13 @@
 //! The items of each group, for states that keep each value.
 //!
-//! Items come in any order. Once arranged, the items of a run of groups are one slice.
+//! Items come in any order. Once arranged, the items of a run of groups follow one another.
 
 use std::sync::Arc;
 
 use arrow::error::ArrowError;
 
 use super::state::StateError;
+use crate::chunked::{ChunkedVec, Growth};
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
 /// Items of a list at most: item numbers have 32 bits.
@@ -15,10 +16,9 @@ const ITEMS_MAX: usize = u32::MAX as usize;
 #[derive(Debug)]
 pub(super) struct Members {
     groups: usize,
-    group_of: ReservedVec<u32>,
-    /// Items by group; empty unless arranged after the last item.
-    items: ReservedVec<u32>,
-    /// The start of each group's items, then their number; empty if `items` is.
+    group_of: ChunkedVec<u32>,
+    /// The start of each group's items, then their number; empty unless arranged after the last
+    /// item.
     starts: ReservedVec<u32>,
     pool: Option<Arc<MemoryPool>>,
     items_max: usize,
@@ -28,8 +28,7 @@ impl Members {
     pub(super) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             groups: 0,
-            group_of: ReservedVec::new(pool),
-            items: ReservedVec::new(pool),
+            group_of: ChunkedVec::with_growth(Growth::Doubling, pool.cloned()),
             starts: ReservedVec::new(pool),
             pool: pool.cloned(),
             items_max: ITEMS_MAX,
@@ -38,14 +37,9 @@ impl Members {
 
     pub(super) fn resize(&mut self, groups: usize) {
         if groups != self.groups {
-            self.forget_order();
+            self.starts.clear();
         }
         self.groups = groups;
-    }
-
-    fn forget_order(&mut self) {
-        self.items.clear();
-        self.starts.clear();
     }
 
     pub(super) fn groups(&self) -> usize {
@@ -56,7 +50,7 @@ impl Members {
         self.group_of.len()
     }
 
-    pub(super) fn group_of(&self) -> &[u32] {
+    pub(super) fn group_of(&self) -> &ChunkedVec<u32> {
         &self.group_of
     }
 
@@ -65,11 +59,12 @@ impl Members {
             let message = format!("more than {} values would have to be kept", self.items_max);
             return Err(ArrowError::ComputeError(message).into());
         }
-        self.forget_order();
+        self.starts.clear();
         Ok(self.group_of.push(group as u32)?)
     }
 
-    pub(super) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+    /// Reorders the groups, and their items by group. Returns the item that each was before.
+    pub(super) fn arrange(&mut self, order: &[u32]) -> Result<ReservedVec<u32>, MemoryExceeded> {
         let pool = self.pool.as_ref();
         let mut place = ReservedVec::new(pool);
         place.resize(order.len(), 0u32)?;
@@ -84,8 +79,13 @@ impl Members {
         }
         self.groups = order.len();
         self.sort(&mut items, &mut starts);
-        (self.items, self.starts) = (items, starts);
-        Ok(())
+        let of_group = |group: u32| starts[group as usize + 1] - starts[group as usize];
+        let groups = (0..order.len() as u32).flat_map(|group| (0..of_group(group)).map(move |_| group));
+        for (was, group) in self.group_of.iter_mut().zip(groups) {
+            *was = group;
+        }
+        self.starts = starts;
+        Ok(items)
     }
 
     /// The items of a run of groups. Before an arrangement it is 0.
@@ -110,10 +110,10 @@ impl Members {
             }
             return Ok(());
         }
-        let items = self.starts[range.start] as usize..self.starts[range.end] as usize;
-        for &item in &self.items[items] {
-            let item = item as usize;
-            visit(item, self.group_of[item] as usize - first)?;
+        for group in range {
+            for item in self.starts[group] as usize..self.starts[group + 1] as usize {
+                visit(item, group - first)?;
+            }
         }
         Ok(())
     }
@@ -168,11 +168,11 @@ mod tests {
         for group in [1, 0, 1] {
             members.push(group).unwrap();
         }
-        members.arrange(&[1, 0]).unwrap();
+        assert_eq!(members.arrange(&[1, 0]).unwrap()[..], [0, 2, 1]);
         members.resize(4);
-        assert_eq!(items(&members, 0, 4), [(0, 0), (1, 1), (2, 0)]);
+        assert_eq!(items(&members, 0, 4), [(0, 0), (1, 0), (2, 1)]);
         assert_eq!(items(&members, 2, 2), []);
-        assert_eq!(members.by_group(), (vec![0, 2, 1], vec![0, 2, 3, 3, 3]));
+        assert_eq!(members.by_group(), (vec![0, 1, 2], vec![0, 2, 3, 3, 3]));
     }
 
     #[test]
@@ -195,11 +195,12 @@ mod tests {
             members.push(group).unwrap();
         }
         assert_eq!(items(&members, 2, 2), [(0, 0), (2, 0), (3, 1)]);
-        members.arrange(&[3, 1, 0, 2]).unwrap();
-        assert_eq!(members.group_of(), [3, 2, 3, 0, 2]);
-        assert_eq!(items(&members, 1, 3), [(1, 1), (4, 1), (0, 2), (2, 2)]);
+        let was = members.arrange(&[3, 1, 0, 2]).unwrap();
+        assert_eq!(was[..], [3, 1, 4, 0, 2]);
+        assert!(members.group_of().iter().eq(&[0, 2, 2, 3, 3]));
+        assert_eq!(items(&members, 1, 3), [(1, 1), (2, 1), (3, 2), (4, 2)]);
         assert_eq!(items(&members, 1, 1), []);
         let (by_group, starts) = members.by_group();
-        assert_eq!((by_group, starts), (vec![3, 1, 4, 0, 2], vec![0, 1, 1, 3, 5]));
+        assert_eq!((by_group, starts), (vec![0, 1, 2, 3, 4], vec![0, 1, 1, 3, 5]));
     }
 }

@@ -10,9 +10,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, LargeStringArray, StringArray, StringViewArray};
-use arrow::array::{ArrayData, UInt32Array, make_array};
-use arrow::buffer::{Buffer, NullBuffer};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, GenericStringArray};
+use arrow::array::{
+    LargeStringArray, OffsetSizeTrait, StringArray, StringViewArray, UInt32Array, make_array,
+};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::compute::take_arrays;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
@@ -180,9 +182,9 @@ fn encode_text(text: Option<&str>, bytes: &mut Vec<u8>) -> Result<(), ArrowError
 /// Takes the values of a column from the beginning of each row.
 fn decode(data_type: &DataType, rows: &mut [&[u8]]) -> Result<ArrayRef, ArrowError> {
     Ok(match data_type {
-        DataType::Utf8 => Arc::new(rows.iter_mut().map(take_text).collect::<StringArray>()),
-        DataType::LargeUtf8 => Arc::new(rows.iter_mut().map(take_text).collect::<LargeStringArray>()),
-        DataType::Utf8View => Arc::new(rows.iter_mut().map(take_text).collect::<StringViewArray>()),
+        DataType::Utf8 => Arc::new(decode_texts::<i32>(rows)?),
+        DataType::LargeUtf8 => Arc::new(decode_texts::<i64>(rows)?),
+        DataType::Utf8View => Arc::new(StringViewArray::from(&decode_texts::<i64>(rows)?)),
         DataType::Boolean => {
             let value = |row: &mut &[u8]| {
                 let (is_null, value) = (take(row, 1)[0] == 1, take(row, 1)[0] == 1);
@@ -209,10 +211,24 @@ fn decode(data_type: &DataType, rows: &mut [&[u8]]) -> Result<ArrayRef, ArrowErr
     })
 }
 
-fn take_text<'r>(row: &mut &'r [u8]) -> Option<&'r str> {
-    let length = take(row, size_of::<u32>()).try_into().expect("four bytes");
-    let length = u32::from_le_bytes(length);
-    (length != NULL).then(|| std::str::from_utf8(take(row, length as usize)).expect("a text was encoded"))
+/// All texts are looked at as UTF-8 at once, which takes a tenth of the time for each.
+fn decode_texts<O: OffsetSizeTrait>(rows: &mut [&[u8]]) -> Result<GenericStringArray<O>, ArrowError> {
+    let mut bytes = Vec::with_capacity(rows.iter().map(|row| row.len()).sum());
+    let mut lengths = Vec::with_capacity(rows.len());
+    let mut are_valid = Vec::with_capacity(rows.len());
+    for row in rows.iter_mut() {
+        let length = u32::from_le_bytes(take(row, size_of::<u32>()).try_into().expect("four bytes"));
+        are_valid.push(length != NULL);
+        let length = if length == NULL { 0 } else { length as usize };
+        bytes.extend_from_slice(take(row, length));
+        lengths.push(length);
+    }
+    if O::from_usize(bytes.len()).is_none() {
+        return Err(ArrowError::OffsetOverflowError(bytes.len()));
+    }
+    let nulls = are_valid.contains(&false).then(|| NullBuffer::from(are_valid));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    GenericStringArray::try_new(offsets, Buffer::from_vec(bytes), nulls)
 }
 
 fn take<'r>(row: &mut &'r [u8], bytes: usize) -> &'r [u8] {

@@ -27,7 +27,9 @@ use pipeline_exec::{Stage, StepError};
 use super::groups::Role;
 use super::level::{Level, Source, results};
 use super::stage::{ScanResult, ScanStage};
-use crate::plan::{GroupingSet, LevelPlan, Regrouping, leave_out_unread, share_shard_key};
+use crate::plan::{
+    GroupingSet, LevelPlan, Regrouping, group_distinct_values, leave_out_unread, share_shard_key,
+};
 
 /// Plans that run once: the first reads a table, each later one the result of the one before.
 ///
@@ -97,7 +99,8 @@ impl NestedScan {
     /// # Panics
     ///
     /// If there is no plan, or a plan has grouping sets and no groups.
-    pub fn new(mut plans: Vec<LevelPlan>, any_order: bool) -> Self {
+    pub fn new(plans: Vec<LevelPlan>, any_order: bool) -> Self {
+        let mut plans = group_distinct_values(plans);
         leave_out_unread(&mut plans);
         share_shard_key(&mut plans);
         let mut ways = Regrouping::of(&plans).into_iter();

@@ -94,7 +94,8 @@ fn a_drawn_query_over_a_drawn_query_has_the_rows_of_one_over_its_result() {
     assert!(answered > DRAWN * 8 / 10, "{answered}");
 }
 
-/// Keys of every kind: many numbers, few numbers, and texts. Long texts have no fixed width.
+/// Keys of every kind: many numbers, few numbers, and texts, some of them NULL. Long texts have no
+/// fixed width.
 pub(crate) fn items() -> Catalog {
     let number =
         |of: fn(i64) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..ROWS).map(of))) };
@@ -103,7 +104,10 @@ pub(crate) fn items() -> Catalog {
         even => format!("t{even}"),
     };
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..ROWS).map(text)));
+    let sparse = (0..ROWS).map(|n| (n % 3 == 0).then(|| text(n)));
+    let sparse: ArrayRef = Arc::new(sparse.collect::<StringArray>());
     let columns = [
+        ("sparse", sparse),
         ("many", number(|n| n * 7 % 30_011)),
         ("some", number(|n| n * n % 5_003)),
         ("few", number(|n| n % 3)),
@@ -243,6 +247,48 @@ fn three_levels_share_one_split() {
     let serial = query_of(&executors[0]).run().expect("an answer").rows;
     assert_same_bits(&found, &serial, &sql);
     assert_eq!(found.num_rows(), 2_502, "the squares modulo a prime");
+}
+
+#[test]
+fn distinct_values_of_all_rows_are_counted_as_groups_of_all_workers() {
+    let tables = items();
+    let executors = executors();
+    let of_items = "(select max(v) as v, name from items group by some, name) as q";
+    for (value, rest, having) in [
+        ("many", "from items", ""),
+        ("name", "from items where v < 300", ""),
+        // NULL is no value.
+        ("sparse", "from items", ""),
+        ("f", "from items where v < 0", ""),
+        ("v", "from items", "having count(distinct v) > 1000"),
+        ("v", "from items", "having count(distinct v) > 999"),
+        ("v + 1", "from items where few = 1", ""),
+        ("name", &format!("from {of_items}"), ""),
+    ] {
+        let sql = format!("select count(distinct {value}) + 1, count(distinct {value}) {rest} {having}");
+        let groups = format!("select {value} {rest} group by {value} having count({value}) > 0");
+        let groups = query(&groups, &tables, &executors[0]).expect("groups");
+        let count = groups.batches.iter().map(RecordBatch::num_rows).sum::<usize>() as i64;
+        let expected = match having.ends_with("1000") {
+            true => vec![],
+            false => vec![vec![Cell::Int(count + 1), Cell::Int(count)]],
+        };
+        for executor in &executors {
+            let found = query(&sql, &tables, executor).expect("a count");
+            assert_eq!(rows(&found), expected, "{sql}");
+        }
+        let plan = QueryPlanner::plan(&sql, &tables).expect("a plan").to_string();
+        assert!(plan.contains("scan distinct values"), "{plan}");
+    }
+    let others = [
+        "select count(distinct v), count(distinct few) from items",
+        "select count(distinct v), count(*) from items",
+        "select few, count(distinct v) from items group by few",
+    ];
+    for sql in others {
+        let plan = QueryPlanner::plan(sql, &tables).expect("a plan").to_string();
+        assert!(!plan.contains("distinct values"), "{plan}");
+    }
 }
 
 #[test]

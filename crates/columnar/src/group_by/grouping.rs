@@ -110,11 +110,7 @@ impl<'p> Grouping<'p> {
         );
         let passes_through = matches!(self.mode.as_deref(), Some(Mode::PassThrough(_)));
         let is_assigned = !passes_through && self.assign_codes(rows)?;
-        // Rows that pass through are joined with those of other chunks, so all have one type.
-        let arguments = arguments.map(|argument| match passes_through {
-            true => argument.evaluate(rows),
-            false => argument.evaluate_narrow(rows),
-        });
+        let arguments = arguments.map(|argument| argument.evaluate_narrow(rows));
         let arguments: Vec<ArrayRef> = arguments.collect::<Result<_, _>>()?;
         if is_assigned {
             self.update(&arguments)?;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::fixed_keys::FixedKeys;
 use super::keys::KeyEncoding;
 use super::long_keys::LongKeys;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
@@ -11,7 +12,7 @@ use crate::partition::{Starts, partition_rows};
 /// Keys by partition, then as they came.
 pub(crate) struct PartitionedKeys {
     /// 0 for a key without a fixed width; empty if no key has one.
-    fixed_keys: ReservedVec<u128>,
+    fixed_keys: FixedKeys,
     starts: Starts,
     /// In the order of their places.
     long: LongKeys,
@@ -56,10 +57,7 @@ impl PartitionedKeys {
         drop((by_shard_key, decoding));
         let (order, starts) = partition_rows(&hashes, pool)?;
         drop(hashes);
-        let fixed_keys = match fixed_keys.is_empty() {
-            true => ReservedVec::new(pool),
-            false => ReservedVec::collect(pool, order.iter().map(|&at| fixed_keys[at as usize]))?,
-        };
+        let fixed_keys = FixedKeys::in_order(fixed_keys, &order, pool)?;
         long.arrange(&order)?;
         let keys = Self {
             fixed_keys,
@@ -80,12 +78,12 @@ impl PartitionedKeys {
             let is_here = |&number: &usize| self.long.places()[number] as usize == place;
             match within.next_if(is_here) {
                 Some(number) => KeyAt::Long(number),
-                None => KeyAt::Fixed(self.fixed_keys[place]),
+                None => KeyAt::Fixed(self.fixed_keys.at(place)),
             }
         })
     }
 
-    pub(super) fn fixed_keys(&self) -> &[u128] {
+    pub(super) fn fixed_keys(&self) -> &FixedKeys {
         &self.fixed_keys
     }
 

@@ -17,6 +17,7 @@ use arrow::error::ArrowError;
 use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
+use super::fixed_keys::FixedKeys;
 use super::keys::{Key, KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
 use super::partitioned_keys::{KeyAt, PartitionedKeys};
@@ -188,16 +189,16 @@ impl GroupTable {
         }
     }
 
-    pub(crate) fn assign_fixed_keys(
+    fn assign_fixed_keys<K: Copy + Eq + Into<u128>>(
         &mut self,
-        fixed_keys: &[u128],
+        fixed_keys: &[K],
         position: impl Fn(usize) -> u64,
     ) -> Result<(), MemoryExceeded> {
         self.groups.clear();
         self.groups.reserve(fixed_keys.len())?;
         if !come_in_runs(fixed_keys) {
             for (row, &fixed_key) in fixed_keys.iter().enumerate() {
-                let group = self.group_of_fixed_key(fixed_key, || position(row))?;
+                let group = self.group_of_fixed_key(fixed_key.into(), || position(row))?;
                 self.groups.push(group)?;
             }
             return Ok(());
@@ -206,7 +207,7 @@ impl GroupTable {
         for (row, &fixed_key) in fixed_keys.iter().enumerate() {
             let group = match last {
                 Some((known, group)) if known == fixed_key => group,
-                _ => self.group_of_fixed_key(fixed_key, || position(row))?,
+                _ => self.group_of_fixed_key(fixed_key.into(), || position(row))?,
             };
             last = Some((fixed_key, group));
             self.groups.push(group)?;
@@ -223,8 +224,11 @@ impl GroupTable {
     ) -> Result<(), MemoryExceeded> {
         let long = from.long();
         if long.within(&places).is_empty() {
-            let (start, fixed_keys) = (places.start, &from.fixed_keys()[places]);
-            return self.assign_fixed_keys(fixed_keys, |at| position(start + at));
+            let start = places.start;
+            return match from.fixed_keys() {
+                FixedKeys::Narrow(keys) => self.assign_fixed_keys(&keys[places], |at| position(start + at)),
+                FixedKeys::Wide(keys) => self.assign_fixed_keys(&keys[places], |at| position(start + at)),
+            };
         }
         self.groups.clear();
         self.groups.reserve(places.len())?;
@@ -427,7 +431,7 @@ impl GroupTable {
 }
 
 /// Guesses from the first rows. Elsewhere, comparing neighbours is an unpredictable branch.
-fn come_in_runs(fixed_keys: &[u128]) -> bool {
+fn come_in_runs<K: Eq>(fixed_keys: &[K]) -> bool {
     let sample = &fixed_keys[..fixed_keys.len().min(64)];
     let repeats = sample.windows(2).filter(|pair| pair[0] == pair[1]).count();
     2 * repeats > sample.len()

@@ -34,6 +34,10 @@ const RUNS: usize = 5;
 const AIM: f64 = 0.7;
 /// The least ratio of our time on one thread to that on two.
 const SPEED_UP: f64 = 1.85;
+/// The greatest ratio of our peak of memory to the least peer's.
+const PEAK_AIM: f64 = 1.1;
+/// The column of the peaks.
+const PEAK: usize = 2;
 const ON_ONE_THREAD: &str = "windlass, one thread";
 const OUR_ROWS: [Ours; 2] = [(OURS, THREADS), (ON_ONE_THREAD, 1)];
 
@@ -106,11 +110,12 @@ fn workload(setup: &Rc<Setup>, data: Data, question: &'static Question, place: P
         .cold()
         .rows(setup.rows(&told, &OUR_ROWS, limits))
         .elsewhere()
-        .pivot(family, "query", question.name, &[0, 1]);
+        .pivot(family, "query", question.name, &[0, 1, PEAK]);
     Ok(if setup.has(OURS) && setup.has_peers() {
         workload.targets([
             Target::at_most(AIM, ALL_PEERS),
             Target::as_fast(SPEED_UP, Of::Row(ON_ONE_THREAD)),
+            Target::at_most(PEAK_AIM, ALL_PEERS).column(PEAK),
         ])
     } else {
         workload

@@ -45,7 +45,7 @@ pub(super) fn copied(workload: &Workload, threads: usize) -> Result<Measured> {
     let Single {
         name, path, columns, ..
     } = Single::of(workload)?;
-    let mut copying = Copying::new(&loaded(name, path, threads)?, &columns, threads)?;
+    let mut copying = Copying::new(&loaded(name, path)?, &columns, threads)?;
     repeated(workload.each, || copying.run(), Ok)
 }
 

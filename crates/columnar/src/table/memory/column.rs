@@ -3,15 +3,18 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, ArrowPrimitiveType, AsArray as _, StringViewArray, UInt32Array};
-use arrow::compute::{cast, take};
-use arrow::datatypes::{DECIMAL64_MAX_PRECISION, DataType, Date32Type, Decimal64Type, Int32Type, Int64Type};
+use arrow::array::{Array as _, ArrayRef, ArrowNumericType, ArrowPrimitiveType, AsArray as _};
+use arrow::array::{PrimitiveArray, StringViewArray, UInt32Array};
+use arrow::compute::{cast, max, min, take};
+use arrow::datatypes::{DECIMAL64_MAX_PRECISION, DataType, Date32Type, Decimal64Type, Decimal128Type};
+use arrow::datatypes::{Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow::error::ArrowError;
 use hashbrown::HashMap;
 
 use crate::memory::with_own_strings;
-use crate::narrow::narrowed;
+use crate::narrow::{narrowed, widened};
 use crate::table::codes::Codes;
+use crate::table::statistics::ColumnStatistics;
 
 #[derive(Clone, Debug)]
 pub(super) enum Column {
@@ -30,6 +33,38 @@ impl Column {
             Some(codes) => Self::Codes(codes),
             None => Self::Values(values),
         })
+    }
+}
+
+impl Column {
+    /// The bounds of numbers and days of `data_type`, and the NULLs.
+    pub(super) fn statistics(&self, data_type: &DataType) -> ColumnStatistics {
+        fn of<T: ArrowNumericType>(values: &ArrayRef) -> [Option<ArrayRef>; 2] {
+            let values = values.as_primitive::<T>();
+            let like = |bound: T::Native| -> ArrayRef {
+                let bound = PrimitiveArray::<T>::from_value(bound, 1);
+                Arc::new(bound.with_data_type(values.data_type().clone()))
+            };
+            [min(values).map(like), max(values).map(like)]
+        }
+        let (values, nulls) = match self {
+            Self::Values(values) => (values, values.logical_null_count()),
+            Self::Codes(codes) => (codes.values(), codes.rows().null_count()),
+        };
+        let bounds = match values.data_type() {
+            DataType::Int8 => of::<Int8Type>(values),
+            DataType::Int16 => of::<Int16Type>(values),
+            DataType::Int32 => of::<Int32Type>(values),
+            DataType::Int64 => of::<Int64Type>(values),
+            DataType::Date32 => of::<Date32Type>(values),
+            DataType::Decimal64(..) => of::<Decimal64Type>(values),
+            DataType::Decimal128(..) => of::<Decimal128Type>(values),
+            _ => [None, None],
+        };
+        let [min, max] = bounds.map(|bound| bound.map(|bound| widened(bound, data_type)));
+        ColumnStatistics::unknown()
+            .with_bounds(min, max)
+            .with_nulls(nulls)
     }
 }
 
@@ -139,6 +174,14 @@ mod tests {
                 let encoded = Column::encoded(&column).unwrap();
                 let is_coded = matches!(encoded, Column::Codes(_));
                 prop_assert_eq!(is_coded, present.len() <= rows.len() / ROWS_PER_VALUE);
+                let known = encoded.statistics(column.data_type());
+                prop_assert_eq!(known.nulls(), Some(column.null_count()));
+                let bounds = [present.first(), present.last()].map(|bound| {
+                    let bound = bound.filter(|_| column.data_type().is_primitive())?;
+                    let row = rows.iter().position(|row| row.is_some_and(|row| row % values == *bound));
+                    Some(column.slice(row.expect("it is there"), 1))
+                });
+                prop_assert_eq!([known.min(), known.max()], [bounds[0].as_ref(), bounds[1].as_ref()]);
                 prop_assert_eq!(&decoded(encoded, column.data_type()), &column);
             }
         }

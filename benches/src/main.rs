@@ -9,6 +9,7 @@ mod burn;
 mod contender;
 mod engine;
 mod executor;
+mod flipped;
 mod groups;
 mod interleave;
 mod io_beside;
@@ -53,6 +54,7 @@ fn benches() -> Vec<Box<dyn Bench>> {
         Box::new(kinds::Kinds(kinds::Data::Lineitem)),
         Box::new(kinds::Kinds(kinds::Data::Hits)),
         Box::new(kinds::concurrent::Concurrent),
+        Box::new(flipped::Flipped),
         Box::new(overlap::Overlap),
         Box::new(lists::Lists),
         Box::new(predict::Predict),

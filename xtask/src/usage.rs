@@ -19,7 +19,7 @@ cargo xtask <subcommand>
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...);
   record [ARGS...] real runs on threads, recorded and checked (--events N, --cost, --trace FILE, --planted NAME)
   bench [BENCH] [FILTER]  one bench beside its peers: executor, pipeline, io-beside, queries, groups, kinds,
-                   hits, concurrent, overlap, lists, predict, load, scan
+                   hits, concurrent, flipped, overlap, lists, predict, load, scan
                    (--rounds N, --quick: a first look, --long: also what takes minutes, --write: its page);
                    micro: criterion over our own parts; datafusion [MODE]: DataFusion as it is and on windlass
   weaken [FILTER]  each atomic ordering made weaker, in a copy: which loom model notices

@@ -148,10 +148,30 @@ pub(crate) fn hash_fixed_key(word: u128) -> u64 {
     fold(low ^ (word >> 64) as u64, FACTOR_2)
 }
 
+/// Two words at a time, because a product waits for the one before.
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
-    let mut hasher = StableHasher::new();
-    hasher.write(bytes);
-    hasher.finish()
+    let words = |pair: &[u8; 16]| {
+        let pair = u128::from_le_bytes(*pair);
+        (pair as u64, (pair >> 64) as u64)
+    };
+    let (mut low, mut high) = (SEED, FACTOR_2);
+    let mut add = |pair: &[u8; 16]| {
+        let (first, second) = words(pair);
+        low = fold(low ^ first, FACTOR);
+        high = fold(high ^ second, FACTOR);
+    };
+    bytes.as_chunks().0.iter().for_each(&mut add);
+    // The last 16 bytes, some of them once more, are read without a loop.
+    match bytes.last_chunk() {
+        Some(last) => add(last),
+        None => {
+            let mut last = [0; 16];
+            last[..bytes.len()].copy_from_slice(bytes);
+            add(&last);
+        }
+    }
+    // The length is added too, so that trailing zeros count.
+    fold(fold(low ^ bytes.len() as u64, FACTOR) ^ high, FACTOR_2)
 }
 
 #[inline]
@@ -228,5 +248,28 @@ mod tests {
         };
         assert_ne!(hash(b"a"), hash(b"a\0"));
         assert_ne!(hash(b"12345678"), hash(b"12345678\0"));
+    }
+
+    #[test]
+    fn each_byte_of_a_text_of_any_length_counts_and_hashes_spread_evenly() {
+        for len in 0..80 {
+            let text: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            let hash = hash_bytes(&text);
+            for at in 0..len {
+                let mut other = text.clone();
+                other[at] ^= 0x40;
+                assert_ne!(hash_bytes(&other), hash, "byte {at} of {len}");
+            }
+            let longer = [&text[..], &[0]].concat();
+            assert_ne!(hash_bytes(&longer), hash, "{len}");
+            let texts = (0..20_000u32).map(|n| [&text[..], &n.to_string().into_bytes()].concat());
+            for shift in [0, 29, 58] {
+                let hashes = texts
+                    .clone()
+                    .map(|text| (hash_bytes(&text) >> shift & 63) as usize);
+                let (least, most) = shares(hashes);
+                assert!(least > 0.7 && most < 1.3, "{len}, {shift}: {least} to {most}");
+            }
+        }
     }
 }

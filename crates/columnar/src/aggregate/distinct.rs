@@ -80,9 +80,10 @@ struct Pairs<V> {
 /// A pair for each place of a hash: the one that was last added there.
 struct Lately(ReservedVec<(u32, u32)>);
 
-/// Places of [`Lately`] at first, and at most: half of a core's second level of cache.
+/// Places of [`Lately`] at first, and at most: with their pairs a part of a core's second level of
+/// cache.
 const PLACES_MIN: usize = 1 << 10;
-const PLACES_MAX: usize = 1 << 16;
+const PLACES_MAX: usize = 1 << 14;
 
 /// The values of pairs.
 trait Values: Sized {

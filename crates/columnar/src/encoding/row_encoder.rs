@@ -211,7 +211,7 @@ fn decode(data_type: &DataType, rows: &mut [&[u8]]) -> Result<ArrayRef, ArrowErr
     })
 }
 
-/// All texts are looked at as UTF-8 at once, which takes a tenth of the time for each.
+/// All texts are checked as UTF-8 at once: one by one, the checks took a tenth of a query's time.
 fn decode_texts<O: OffsetSizeTrait>(rows: &mut [&[u8]]) -> Result<GenericStringArray<O>, ArrowError> {
     let mut bytes = Vec::with_capacity(rows.iter().map(|row| row.len()).sum());
     let mut lengths = Vec::with_capacity(rows.len());

@@ -4,8 +4,8 @@
 //!   states ─► aggregates ─► HAVING, first key of ORDER BY with LIMIT ─► groups ─► their keys ─► output
 //! ```
 //!
-//! A group's key is decoded from bytes. If HAVING or an order with a limit reads aggregates only, it
-//! leaves out most groups before.
+//! A group's key is decoded from bytes. If HAVING or the first key of an order with a limit reads
+//! aggregates only, it leaves out most groups before that.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

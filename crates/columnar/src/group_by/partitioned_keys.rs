@@ -1,4 +1,4 @@
-//! Keys by partition.
+//! Keys in the order of their partitions, so that a merge of a range reads one run of them.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -98,9 +98,10 @@ impl MemoryTable {
     /// As [`try_new`](Self::try_new), in less memory, for a table that is queried often: decimals of
     /// at most 18 digits have 64 bits, and numbers, days and texts with few values in a morsel become
     /// [codes](super::Codes). The bounds of numbers and days are known, so that morsels can be
-    /// skipped. Results are the same, most of them sooner. Each morsel is encoded as
-    /// soon as its batches have come, on this thread, in about 20 ns for each value. So the rows of a
-    /// reader are never in memory all at once as they came.
+    /// skipped. Results are the same, most of them sooner.
+    ///
+    /// Each morsel is encoded as soon as its batches have come, on this thread, in about 20 ns for
+    /// each value. So the rows of a reader are never in memory all at once as they came.
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
 use arrow::compute::{sort_to_indices, take_arrays};
-use arrow::datatypes::Field;
+use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 
@@ -54,6 +54,10 @@ pub(super) fn kept_by_first_key(
 ) -> Result<UInt32Array, ExecError> {
     let fail = |error| ExecError::of("order by", error);
     let rows = values.len();
+    // Arrow sorts no values of no type. They are all equal.
+    if *values.data_type() == DataType::Null {
+        return Ok((0..rows as u32).collect());
+    }
     let mut reservation = Reservation::of(pool.cloned());
     // Numbers with values, then the numbers that are kept.
     reservation.grow(rows * (2 * size_of::<u32>() + size_of::<(u32, u128)>()))?;
@@ -114,7 +118,6 @@ fn numbers(rows: &Rows) -> Result<Vec<u32>, ArrowError> {
 #[cfg(test)]
 mod tests {
     use arrow::array::{Int64Array, StringArray};
-    use arrow::datatypes::DataType;
     use proptest::prelude::*;
 
     use super::*;

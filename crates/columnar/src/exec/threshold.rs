@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, ArrayRef, UInt32Array, new_empty_array, new_null_array};
 use arrow::compute::{SortOptions, concat, sort_to_indices, take};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use pipeline_exec::lock;
 
@@ -55,7 +56,9 @@ impl Threshold {
             .chain(scan.order.iter().map(SortKey::expr))
             .chain(&scan.filter);
         let needed = scan.rows_needed();
-        let is_usable = (1..=NEEDED_MAX).contains(&needed) && !expressions.any(Expr::can_fail);
+        // No value of no type is worse than another.
+        let has_worse = *key.expr().data_type() != DataType::Null;
+        let is_usable = (1..=NEEDED_MAX).contains(&needed) && !expressions.any(Expr::can_fail) && has_worse;
         is_usable.then(|| Self {
             needed,
             table: Arc::clone(&scan.table),

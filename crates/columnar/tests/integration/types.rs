@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use arrow::compute::cast;
+use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, TimeUnit};
 use arrow::util::display::array_value_to_string;
-use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, SortKey, TableSource};
+use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, SelectPlan, SortKey, TableSource};
 
 use crate::scan::{column, grouped, integers, rows_where, run, scan, table, values};
 
@@ -165,6 +165,40 @@ fn a_column_of_any_type_has_an_order() {
     }
 }
 
+/// Rows of five values, many times, and what a limit takes of them: rows, and groups of one row.
+#[test]
+fn a_limit_takes_the_first_rows_and_groups_by_a_column_of_any_type() {
+    const TIMES: usize = 20;
+    for (data_type, texts) in types() {
+        let five = column_of(&data_type, texts);
+        let many = concat(&[five.as_ref(); TIMES]).unwrap();
+        let numbers = integers((0..5 * TIMES as i64).map(Some));
+        let table = table([("v", many), ("row", numbers)]);
+        let key = |expr: Expr| vec![SortKey::new(expr, true, false).unwrap()];
+        let expected: Vec<Option<i64>> = (0..3).map(|at| Some(5 * at + 4)).collect();
+
+        let mut rows = rows_where(&table, None, &["row"]);
+        rows.order = key(column(table.as_ref(), "v"));
+        rows.limit = Some(3);
+        assert_eq!(values(&run(rows).unwrap(), 0), expected, "{data_type}");
+
+        let v = Some(column(table.as_ref(), "v"));
+        let keys = vec![column(table.as_ref(), "row")];
+        let greatest = Aggregate::new(AggregateFunction::Max, v).unwrap();
+        let fields = SelectPlan::group_fields(&keys, std::slice::from_ref(&greatest)).unwrap();
+        let output = Output::Groups {
+            keys,
+            aggregates: vec![greatest],
+            having: None,
+            columns: vec![("row".to_owned(), Expr::column(0, &fields[0]))],
+        };
+        let mut grouped = scan(table.clone(), None, output);
+        grouped.order = key(Expr::column(1, &fields[1]));
+        grouped.limit = Some(3);
+        assert_eq!(values(&run(grouped).unwrap(), 0), expected, "{data_type}");
+    }
+}
+
 #[test]
 fn numbers_of_any_type_have_a_sum() {
     for (data_type, texts) in types() {
@@ -190,17 +224,32 @@ fn numbers_of_any_type_have_a_sum() {
 
 #[test]
 fn null_of_no_type_is_selected_grouped_and_ordered() {
-    let table = table([("n", integers([Some(1), Some(2)]))]);
+    let table = table([("n", integers((0..100).map(Some)))]);
+    let n = column(table.as_ref(), "n");
     let output = Output::Rows {
-        columns: vec![("nothing".to_owned(), Expr::null())],
+        columns: vec![("nothing".to_owned(), Expr::null()), ("n".to_owned(), n.clone())],
     };
     let mut nothing = scan(table.clone(), None, output);
     nothing.order = vec![SortKey::new(Expr::null(), false, false).unwrap()];
-    assert_eq!(run(nothing).unwrap().num_rows(), 2);
+    assert_eq!(run(nothing.clone()).unwrap().num_rows(), 100);
+    nothing.limit = Some(2);
+    assert_eq!(values(&run(nothing).unwrap(), 1), [Some(0), Some(1)]);
 
     let count = Aggregate::new(AggregateFunction::Count, None).unwrap();
-    let result = groups(table, vec![Expr::null()], vec![count]);
-    assert_eq!(values(&result, 1), [Some(2)]);
+    let result = groups(table.clone(), vec![Expr::null()], vec![count]);
+    assert_eq!(values(&result, 1), [Some(100)]);
+
+    let fields = SelectPlan::group_fields(std::slice::from_ref(&n), &[]).unwrap();
+    let output = Output::Groups {
+        keys: vec![n],
+        aggregates: Vec::new(),
+        having: None,
+        columns: vec![("n".to_owned(), Expr::column(0, &fields[0]))],
+    };
+    let mut grouped = scan(table, None, output);
+    grouped.order = vec![SortKey::new(Expr::null(), true, true).unwrap()];
+    grouped.limit = Some(2);
+    assert_eq!(values(&run(grouped).unwrap(), 0), [Some(0), Some(1)]);
 }
 
 #[test]

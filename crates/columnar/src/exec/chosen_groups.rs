@@ -1,7 +1,7 @@
 //! The groups that may be output, as far as their aggregates tell.
 //!
 //! ```text
-//!   states ─► aggregates ─► HAVING, first key of ORDER BY with LIMIT ─► groups ─► their keys ─► output
+//!   states ─► aggregates ─► HAVING, ORDER BY with LIMIT ─► groups ─► their keys ─► output
 //! ```
 //!
 //! A group's key is decoded from bytes. If HAVING or the first key of an order with a limit reads

@@ -164,13 +164,11 @@ impl GroupPlan {
             true => None,
             false => self.choice.choose(groups, &aggregates, self.pool())?,
         };
-        let bytes = self.shard_bytes(keys.as_ref(), chosen.as_ref(), aggregates_bytes, groups);
-        reservation.grow(bytes)?;
+        let numbers = chosen.as_ref().map(|chosen| &**chosen.values());
+        reservation.grow(self.shard_bytes(keys.as_ref(), numbers, aggregates_bytes, groups))?;
         let fail = |error| ExecError::of("group by", error);
         let mut columns = match &keys {
-            Some(keys) => keys
-                .columns(chosen.as_ref().map(|chosen| &**chosen.values()))
-                .map_err(fail)?,
+            Some(keys) => keys.columns(numbers).map_err(fail)?,
             None => Vec::new(),
         };
         let (mut firsts, _firsts) = keys.map_or_else(
@@ -218,14 +216,12 @@ impl GroupPlan {
     fn shard_bytes(
         &self,
         keys: Option<&GroupTable>,
-        chosen: Option<&UInt32Array>,
+        chosen: Option<&[u32]>,
         aggregates_bytes: usize,
         groups: usize,
     ) -> usize {
-        let rows = chosen.map_or(groups, |chosen| chosen.len());
-        let keys = keys.map_or(0, |keys| {
-            keys.column_bytes(chosen.map(|chosen| &**chosen.values()))
-        });
+        let rows = chosen.map_or(groups, <[u32]>::len);
+        let keys = keys.map_or(0, |keys| keys.column_bytes(chosen));
         // HAVING and ordering each copy their groups. First rows are copied once more.
         let is_put_in_order = self.group_by.may_hand_over() || !self.output.order().is_empty();
         let copies = usize::from(self.having.is_some()) + usize::from(is_put_in_order);

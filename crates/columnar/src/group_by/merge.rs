@@ -25,8 +25,8 @@ pub(crate) fn merge(
     leave_off: &dyn Fn() -> bool,
 ) -> Result<Option<Merged>, ExecError> {
     let (mut keys, mut states) = group_by.no_groups()?;
-    let sizes = slots.iter().map(|slot| slot.entries_and_long(partitions));
-    let (entries, long) = sizes.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
+    let entries: usize = slots.iter().map(|slot| slot.entries(partitions)).sum();
+    let long: usize = slots.iter().map(|slot| slot.long_entries(partitions)).sum();
     // About as many of the groups as of the entries have long keys.
     let long_of = |groups: usize| (groups as u128 * long as u128).div_ceil(entries.max(1) as u128) as usize;
     if let Some(keys) = &mut keys {

@@ -43,20 +43,17 @@ impl SlotGroups {
         grouped.chain(self.passing.iter().map(|passing| &passing.keys))
     }
 
-    /// Groups and rows, and how many of them have keys without a fixed width.
-    pub(crate) fn entries_and_long(&self, partitions: &Range<usize>) -> (usize, usize) {
-        let of_keys = |keys: &PartitionedKeys| {
-            let places = keys.places(partitions);
-            (places.len(), keys.long().within(&places).len())
-        };
-        let all = self.keys().map(of_keys);
-        all.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
-    }
-
+    /// Groups and rows.
     pub(crate) fn entries(&self, partitions: &Range<usize>) -> usize {
         match self.keys {
             Some(_) => self.keys().map(|keys| keys.places(partitions).len()).sum(),
             None => 1,
         }
+    }
+
+    /// Groups and rows whose keys have no fixed width.
+    pub(crate) fn long_entries(&self, partitions: &Range<usize>) -> usize {
+        let of_keys = |keys: &PartitionedKeys| keys.long().within(&keys.places(partitions)).len();
+        self.keys().map(of_keys).sum()
     }
 }

@@ -150,15 +150,11 @@ pub(crate) fn hash_fixed_key(word: u128) -> u64 {
 
 /// Two words at a time, because a product waits for the one before.
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
-    let words = |pair: &[u8; 16]| {
-        let pair = u128::from_le_bytes(*pair);
-        (pair as u64, (pair >> 64) as u64)
-    };
     let (mut low, mut high) = (SEED, FACTOR_2);
     let mut add = |pair: &[u8; 16]| {
-        let (first, second) = words(pair);
-        low = fold(low ^ first, FACTOR);
-        high = fold(high ^ second, FACTOR);
+        let words = u128::from_le_bytes(*pair);
+        low = fold(low ^ words as u64, FACTOR);
+        high = fold(high ^ (words >> 64) as u64, FACTOR);
     };
     bytes.as_chunks().0.iter().for_each(&mut add);
     // The last 16 bytes, some of them once more, are read without a loop.

@@ -11,9 +11,13 @@
 
 mod chunks;
 mod coded;
+mod cuts;
 mod damage;
 mod footer;
 mod hybrid;
+mod numbers;
+mod pages;
+mod validity;
 
 use std::fmt::Display;
 use std::io;
@@ -33,8 +37,10 @@ use columnar::{
 };
 
 use self::chunks::Chunks;
+use self::cuts::cuts;
 use self::damage::guarded;
 pub use self::damage::is_reading_damaged;
+use self::pages::FlatColumn;
 use super::byte_source::{self, LocalFile, SharedSource};
 use super::file_name::is_parquet_name;
 use super::opening::{OpeningReads, Unstopped};
@@ -348,26 +354,22 @@ impl ParquetFile {
         let mut morsels = Vec::new();
         for (row_group, group) in metadata.row_groups().iter().enumerate() {
             let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-            let indexed = metadata
-                .offset_index()
-                .and_then(|index| index.get(row_group))
-                .is_some_and(|columns| {
-                    !columns.is_empty() && columns.iter().all(|column| !column.page_locations().is_empty())
-                });
-            let step = if indexed && rows > RANGE_ROWS {
-                RANGE_ROWS.max(rows.div_ceil(RANGES_MAX))
-            } else {
-                rows.max(1)
+            let index = metadata.offset_index().and_then(|index| index.get(row_group));
+            let index = index.filter(|columns| {
+                !columns.is_empty() && columns.iter().all(|column| !column.page_locations().is_empty())
+            });
+            let cuts = match index {
+                Some(index) => cuts(group, index, rows, RANGE_ROWS.max(rows.div_ceil(RANGES_MAX))),
+                None => std::iter::once(0..rows).collect(),
             };
-            for start in (0..rows).step_by(step) {
-                let end = (start + step).min(rows);
-                morsels.push(Morsel {
-                    file,
-                    row_group,
-                    rows: start..end,
-                    whole: step >= rows,
-                });
-            }
+            let whole = cuts.len() == 1;
+            let cuts = cuts.into_iter().filter(|rows| !rows.is_empty());
+            morsels.extend(cuts.map(|rows| Morsel {
+                file,
+                row_group,
+                rows,
+                whole,
+            }));
         }
         morsels
     }
@@ -419,7 +421,18 @@ struct ParquetReader<'a> {
 
 impl MorselReader for ParquetReader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        let Morsel { row_group, rows, .. } = self.morsel;
+        let metadata = &self.file.metadata;
         let chunks = self.chunks(column)?;
+        let read = || {
+            let column = FlatColumn::of(metadata, *row_group, column).filter(numbers::may_be);
+            let column = column.filter(|_| rows.len() <= BATCH_ROWS);
+            Ok(column.and_then(|column| numbers::read(&column, &chunks, rows)))
+        };
+        // What fails here fails again, with its place, in the reader that knows all encodings.
+        if let Some(values) = guarded(read).unwrap_or(None) {
+            return Ok(values);
+        }
         guarded(|| self.read(column, chunks)).map_err(|message| {
             self.file
                 .error(message)
@@ -431,11 +444,12 @@ impl MorselReader for ParquetReader<'_> {
     fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
         let Morsel { row_group, rows, .. } = self.morsel;
         let metadata = &self.file.metadata;
-        if rows.len() > BATCH_ROWS || !coded::may_be(metadata, *row_group, column) {
+        let flat = FlatColumn::of(metadata, *row_group, column).filter(coded::may_be);
+        let Some(flat) = flat.filter(|_| rows.len() <= BATCH_ROWS) else {
             return Ok(None);
-        }
+        };
         let chunks = self.chunks(column)?;
-        let read = || Ok(coded::read(&chunks, metadata, *row_group, column, rows));
+        let read = || Ok(coded::read(&flat, &chunks, rows));
         // What fails here fails again, with its place, when the column is read.
         Ok(guarded(read).unwrap_or(None))
     }

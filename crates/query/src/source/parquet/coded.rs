@@ -2,240 +2,64 @@
 //! values of the dictionary alone.
 //!
 //! A filter then looks at each value once, and groups are found by codes. The `parquet` crate's
-//! reader makes a value of each row. Pages are still taken apart and decompressed by that crate.
-//! What is not as expected here is left to its reader: it knows more encodings, and what is damaged.
+//! reader makes a value of each row. What is not as expected here is left to that reader: it knows more
+//! encodings, and what is damaged.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use ::parquet::basic::{Compression, Encoding, Type};
-use ::parquet::column::page::{Page, PageReader as _};
-use ::parquet::file::metadata::ColumnChunkMetaData;
-use ::parquet::file::serialized_reader::SerializedPageReader;
-use arrow::array::{
-    ArrayRef, BooleanBufferBuilder, Date32Array, Decimal64Array, Float64Array, Int32Array, Int64Array,
-    StringViewBuilder, UInt32Array,
-};
-use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
-use arrow::datatypes::{ArrowNativeType, DataType};
+use ::parquet::basic::{Encoding, Type};
+use arrow::array::{ArrayRef, StringViewBuilder, UInt32Array};
+use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::datatypes::DataType;
 use bytes::Bytes;
 use columnar::Codes;
 
-use super::chunks::{self, Chunks};
-use super::hybrid;
+use super::chunks::Chunks;
+use super::pages::FlatColumn;
+use super::validity::Validity;
+use super::{hybrid, numbers};
 
-/// The codes of a root column in `rows` of a row group; `None` if it has more values than rows,
-/// pages without codes, or a type that is not known here. For some of the rows there must be a page
-/// index.
-pub(super) fn read(
-    chunks: &Chunks,
-    metadata: &ArrowReaderMetadata,
-    row_group: usize,
-    column: usize,
-    wanted: &Range<usize>,
-) -> Option<Codes> {
-    let data_type = metadata.schema().field(column).data_type();
-    let (leaf, chunk) = flat_chunk(metadata, row_group, column)?;
-    let has_nulls = chunk.column_descr().max_def_level() > 0;
-    let group_rows = usize::try_from(metadata.metadata().row_group(row_group).num_rows()).ok()?;
-    let (locations, skipped, paged) = match *wanted == (0..group_rows) {
-        true => (None, 0, wanted.clone()),
-        false => {
-            let index = metadata.metadata().offset_index()?.get(row_group)?.get(leaf)?;
-            let (skipped, paged) = chunks::whole_pages(index.page_locations(), wanted, group_rows)?;
-            (Some(index.page_locations().clone()), skipped, paged)
+/// The codes of a column in `wanted` rows; `None` if there are pages without codes, or a type that is
+/// not known here.
+pub(super) fn read(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range<usize>) -> Option<Codes> {
+    let mut pages = column.pages(chunks, wanted)?;
+    let rows = pages.rows.clone();
+    let mut validity = Validity::new(column.has_nulls());
+    // Packed numbers come in groups of eight, and the last group may be cut.
+    let mut codes: Vec<u32> = Vec::with_capacity(rows.len().next_multiple_of(8));
+    let mut present = Vec::new();
+    while codes.len() < rows.len() {
+        let page = pages.next()?;
+        if !page.is_coded() || page.rows > rows.len() - codes.len() {
+            return None;
         }
-    };
-    let rows = paged.len();
-    let mut pages = SerializedPageReader::new(Arc::new(chunks.clone()), chunk, group_rows, locations).ok()?;
-    let mut values: Option<ArrayRef> = None;
-    let mut codes = CodesBuilder::new(has_nulls, rows);
-    while codes.len() < rows {
-        match pages.get_next_page().ok()?? {
-            Page::DictionaryPage { buf, num_values, .. } => {
-                for _page in 0..skipped {
-                    pages.skip_next_page().ok()?;
-                }
-                let count = usize::try_from(num_values)
-                    .ok()
-                    .filter(|count| *count <= group_rows)?;
-                // The values keep the page, which must not keep the bytes of the column around it.
-                let buf = match chunk.compression() {
-                    Compression::UNCOMPRESSED => Bytes::copy_from_slice(&buf),
-                    _ => buf,
-                };
-                values = Some(dictionary(&buf, count, chunk.column_type(), data_type)?);
-            }
-            Page::DataPage {
-                buf,
-                num_values,
-                encoding,
-                def_level_encoding,
-                ..
-            } => {
-                let is_known = is_coded(encoding) && (!has_nulls || def_level_encoding == Encoding::RLE);
-                let (levels, bytes) = if has_nulls {
-                    let (len, rest) = buf.split_first_chunk::<4>()?;
-                    rest.split_at_checked(usize::try_from(u32::from_le_bytes(*len)).ok()?)?
-                } else {
-                    (&[][..], &buf[..])
-                };
-                codes.add(levels, bytes, num_values, rows).filter(|()| is_known)?;
-            }
-            Page::DataPageV2 {
-                buf,
-                num_values,
-                encoding,
-                def_levels_byte_len,
-                rep_levels_byte_len: 0,
-                ..
-            } if is_coded(encoding) => {
-                let (levels, bytes) = buf.split_at_checked(usize::try_from(def_levels_byte_len).ok()?)?;
-                codes.add(levels, bytes, num_values, rows)?;
-            }
-            Page::DataPageV2 { .. } => return None,
+        let count = validity.add(page.levels(), page.rows)?;
+        if count == page.rows {
+            hybrid::read_codes(page.values(), count, &mut codes)?;
+        } else {
+            present.clear();
+            hybrid::read_codes(page.values(), count, &mut present)?;
+            validity.spread(&present, &mut codes);
         }
     }
-    let rows = codes.finish().slice(wanted.start - paged.start, wanted.len());
-    Codes::try_new(rows, values?).ok()
-}
-
-/// The one leaf of a column without repetition and of no deeper structure, and its number.
-fn flat_chunk(
-    metadata: &ArrowReaderMetadata,
-    row_group: usize,
-    column: usize,
-) -> Option<(usize, &ColumnChunkMetaData)> {
-    let schema = metadata.parquet_schema();
-    let mut leaves = (0..schema.num_columns()).filter(|leaf| schema.get_column_root_idx(*leaf) == column);
-    let leaf = leaves.next().filter(|_| leaves.next().is_none())?;
-    let descriptor = schema.column(leaf);
-    let is_flat = descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
-    is_flat.then(|| (leaf, metadata.metadata().row_group(row_group).column(leaf)))
+    let (bytes, count) = pages.dictionary()?;
+    let values = dictionary(&bytes, count, column.stored(), column.data_type)?;
+    let codes = UInt32Array::new(ScalarBuffer::from(codes), validity.finish());
+    Codes::try_new(codes.slice(wanted.start - rows.start, wanted.len()), values).ok()
 }
 
 /// Whether the footer says nothing against it.
-pub(super) fn may_be(metadata: &ArrowReaderMetadata, row_group: usize, column: usize) -> bool {
-    let Some((_leaf, chunk)) = flat_chunk(metadata, row_group, column) else {
-        return false;
-    };
-    let is_only_coded = chunk.page_encoding_stats_mask().is_none_or(|mask| {
+pub(super) fn may_be(column: &FlatColumn<'_>) -> bool {
+    let is_only_coded = column.chunk.page_encoding_stats_mask().is_none_or(|mask| {
         mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY)
     });
-    chunk.dictionary_page_offset().is_some() && is_only_coded
-}
-
-fn is_coded(encoding: Encoding) -> bool {
-    matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY)
-}
-
-/// Codes page by page.
-struct CodesBuilder {
-    codes: Vec<u32>,
-    /// Once a row is NULL.
-    valid: Option<BooleanBufferBuilder>,
-    has_nulls: bool,
-    levels: Vec<u32>,
-    dense: Vec<u32>,
-}
-
-impl CodesBuilder {
-    fn new(has_nulls: bool, rows: usize) -> Self {
-        Self {
-            // Packed numbers come in groups of eight, and the last group may be cut.
-            codes: Vec::with_capacity(rows.next_multiple_of(8)),
-            valid: None,
-            has_nulls,
-            levels: Vec::new(),
-            dense: Vec::new(),
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.codes.len()
-    }
-
-    /// A data page's levels and its codes, behind a byte with their width.
-    fn add(&mut self, levels: &[u8], bytes: &[u8], count: u32, rows: usize) -> Option<()> {
-        let count = usize::try_from(count).ok()?;
-        if count > rows - self.codes.len() {
-            return None;
-        }
-        self.levels.clear();
-        if self.has_nulls {
-            hybrid::read(levels, 1, count, &mut self.levels)?;
-        }
-        let is_valid = |level: &u32| *level == 1;
-        let present = match self.has_nulls {
-            true => self.levels.iter().filter(|level| is_valid(level)).count(),
-            false => count,
-        };
-        if present < count {
-            let before = self.codes.len();
-            self.valid.get_or_insert_with(|| {
-                let mut valid = BooleanBufferBuilder::new(rows);
-                valid.append_n(before, true);
-                valid
-            });
-        }
-        if let Some(valid) = &mut self.valid {
-            match self.has_nulls {
-                true => self.levels.iter().for_each(|level| valid.append(is_valid(level))),
-                false => valid.append_n(count, true),
-            }
-        }
-        // A page of NULLs may have no codes and no width.
-        let (width, bytes) = match bytes.split_first() {
-            Some((width, bytes)) => (usize::from(*width), bytes),
-            None if present == 0 => (0, bytes),
-            None => return None,
-        };
-        if width > hybrid::WIDTH_MAX {
-            return None;
-        }
-        if present == count {
-            return hybrid::read(bytes, width, count, &mut self.codes);
-        }
-        self.dense.clear();
-        hybrid::read(bytes, width, present, &mut self.dense)?;
-        let mut dense = self.dense.iter();
-        let code = |level| match is_valid(level) {
-            true => dense.next().copied().unwrap_or_default(),
-            false => 0,
-        };
-        self.codes.extend(self.levels.iter().map(code));
-        Some(())
-    }
-
-    fn finish(self) -> UInt32Array {
-        let nulls = self.valid.map(|mut valid| NullBuffer::new(valid.finish()));
-        UInt32Array::new(ScalarBuffer::from(self.codes), nulls)
-    }
+    column.chunk.dictionary_page_offset().is_some() && is_only_coded
 }
 
 /// The values of a dictionary page, which is plain.
 fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -> Option<ArrayRef> {
-    Some(match (stored, data_type) {
-        (Type::INT32, DataType::Int32) => Arc::new(Int32Array::new(of_32_bits(bytes, count)?, None)),
-        (Type::INT32, DataType::Date32) => Arc::new(Date32Array::new(of_32_bits(bytes, count)?, None)),
-        (Type::INT64, DataType::Int64) => Arc::new(Int64Array::new(of_64_bits(bytes, count)?, None)),
-        (Type::DOUBLE, DataType::Float64) => {
-            let bits = of_64_bits(bytes, count)?;
-            let floats = bits.iter().map(|bits| f64::from_bits(bits.cast_unsigned()));
-            Arc::new(Float64Array::from_iter_values(floats))
-        }
-        (Type::INT32 | Type::INT64, DataType::Decimal128(precision, scale)) => {
-            let numbers = match stored {
-                Type::INT32 => of_32_bits(bytes, count)?
-                    .iter()
-                    .map(|number| i64::from(*number))
-                    .collect(),
-                _ => of_64_bits(bytes, count)?,
-            };
-            let numbers = Decimal64Array::new(numbers, None);
-            Arc::new(numbers.with_precision_and_scale(*precision, *scale).ok()?)
-        }
+    match (stored, data_type) {
         (Type::BYTE_ARRAY, DataType::Utf8View) => {
             let mut texts = StringViewBuilder::with_capacity(count.min(bytes.len()));
             let page = texts.append_block(Buffer::from(bytes.clone()));
@@ -249,28 +73,10 @@ fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -
                 texts.try_append_view(page, begin, len).ok()?;
                 begin = begin.checked_add(len)?;
             }
-            Arc::new(texts.finish())
+            Some(Arc::new(texts.finish()))
         }
-        _ => return None,
-    })
-}
-
-fn of_32_bits(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<i32>> {
-    let numbers = bytes.as_chunks().0.get(..count)?;
-    let copied = || numbers.iter().map(|number| i32::from_le_bytes(*number)).collect();
-    Some(in_place(bytes, count).unwrap_or_else(copied))
-}
-
-fn of_64_bits(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<i64>> {
-    let numbers = bytes.as_chunks().0.get(..count)?;
-    let copied = || numbers.iter().map(|number| i64::from_le_bytes(*number)).collect();
-    Some(in_place(bytes, count).unwrap_or_else(copied))
-}
-
-/// The page's own bytes as numbers, if they lie as this machine reads numbers.
-fn in_place<N: ArrowNativeType>(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<N>> {
-    let lies_well = cfg!(target_endian = "little") && bytes.as_ptr().align_offset(align_of::<N>()) == 0;
-    lies_well.then(|| ScalarBuffer::new(Buffer::from(bytes.clone()), 0, count))
+        _ => numbers::of_page(bytes, count, stored, data_type),
+    }
 }
 
 #[cfg(test)]
@@ -278,12 +84,14 @@ mod tests {
     use ::parquet::arrow::ArrowWriter;
     use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use ::parquet::file::properties::{WriterProperties, WriterVersion};
-    use arrow::array::{Decimal128Array, RecordBatch, StringArray};
+    use arrow::array::{
+        Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    };
     use arrow::compute::{cast, concat};
     use columnar::TableSource as _;
     use proptest::prelude::*;
 
-    use super::super::{ParquetTable, byte_source};
+    use super::super::{ParquetTable, byte_source, chunks};
     use super::*;
 
     /// A column of each type that is known here: of `values` values, and NULL where `nulls` says.
@@ -372,7 +180,8 @@ mod tests {
                         let ranges = chunks::ranges(metadata, group, part, &[column], source.bytes()).unwrap();
                         let fetched = byte_source::fetch(source, &ranges).unwrap();
                         let chunks = Chunks::new(source.bytes(), Arc::new(fetched));
-                        let codes = read(&chunks, metadata, group, column, &wanted);
+                        let flat = FlatColumn::of(metadata, group, column).unwrap();
+                        let codes = read(&flat, &chunks, &wanted);
                         let codes = codes.expect("the writer made a dictionary for all pages");
                         prop_assert!(codes.values().len() <= usize::from(values));
                         let decoded = codes.decoded().unwrap();

@@ -4,7 +4,7 @@
 //! [Parquet's encodings](https://parquet.apache.org/docs/file-format/data-pages/encodings/).
 
 /// Widest number in bits.
-pub(super) const WIDTH_MAX: usize = 32;
+const WIDTH_MAX: usize = 32;
 
 /// Appends `count` numbers of `width` bits. `None` if `bytes` end before, or are no such numbers.
 pub(super) fn read(mut bytes: &[u8], width: usize, count: usize, into: &mut Vec<u32>) -> Option<()> {
@@ -29,6 +29,20 @@ pub(super) fn read(mut bytes: &[u8], width: usize, count: usize, into: &mut Vec<
         }
     }
     Some(())
+}
+
+/// Appends the `count` codes of a page, which begin with a byte that is their width.
+pub(super) fn read_codes(bytes: &[u8], count: usize, into: &mut Vec<u32>) -> Option<()> {
+    // A page of NULLs may have no codes and no width.
+    let (width, bytes) = match bytes.split_first() {
+        Some((width, bytes)) => (usize::from(*width), bytes),
+        None if count == 0 => (0, bytes),
+        None => return None,
+    };
+    if width > WIDTH_MAX {
+        return None;
+    }
+    read(bytes, width, count, into)
 }
 
 fn varint(bytes: &mut &[u8]) -> Option<u64> {

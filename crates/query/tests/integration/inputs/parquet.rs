@@ -101,7 +101,7 @@ fn a_long_row_group_with_a_page_index_is_cut_into_ranges() {
         (0..table.morsels())
             .map(|morsel| table.rows(morsel))
             .collect::<Vec<_>>(),
-        [131_072, 131_072, 37_856]
+        [140_000, 160_000]
     );
     assert_eq!(table.statistics(1, 2).nulls(), None);
     assert_eq!(table.statistics(1, 0).nulls(), Some(0));
@@ -123,6 +123,32 @@ fn a_long_row_group_with_a_page_index_is_cut_into_ranges() {
             Cell::Text(format!("text {index}"))
         };
         assert_eq!(row[2], expected);
+    }
+}
+
+#[test]
+fn a_long_row_group_is_cut_where_pages_begin() {
+    let folder = Folder::new();
+    let path = folder.path("t.parquet");
+    for (page_rows, cuts) in [
+        (50_000, vec![150_000, 150_000]),
+        (127_000, vec![127_000, 127_000, 46_000]),
+        // No page begins near the wished row.
+        (1_000_000, vec![131_072, 131_072, 37_856]),
+    ] {
+        let properties = WriterProperties::builder()
+            .set_data_page_row_count_limit(page_rows)
+            .set_data_page_size_limit(usize::MAX)
+            .set_dictionary_page_size_limit(usize::MAX)
+            .set_write_batch_size(1_000)
+            .build();
+        write_with(&path, &batch(0, 300_000), properties);
+        let table = open(&path).unwrap();
+        let rows: Vec<_> = (0..table.morsels()).map(|morsel| table.rows(morsel)).collect();
+        assert_eq!(rows, cuts, "{page_rows}");
+        let (_, rows) = read(&path).unwrap();
+        let numbers = rows.iter().map(|row| row[0].clone());
+        assert!(numbers.eq((0..300_000).map(Cell::Int)), "{page_rows}");
     }
 }
 

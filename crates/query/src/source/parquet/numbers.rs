@@ -1,0 +1,296 @@
+//! Columns of numbers whose pages hold plain values, or codes of a dictionary, or first one and then
+//! the other.
+//!
+//! The `parquet` crate's reader decompresses a dictionary that no page needs, and makes 128-bit
+//! decimals of 64-bit numbers. What is not as expected here is left to it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ::parquet::basic::{Encoding, Type};
+use arrow::array::{
+    ArrayRef, Date32Array, Decimal64Array, Float32Array, Float64Array, Int32Array, Int64Array,
+};
+use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow::datatypes::{ArrowNativeType, DataType};
+use bytes::Bytes;
+
+use super::chunks::Chunks;
+use super::hybrid;
+use super::pages::FlatColumn;
+use super::validity::Validity;
+
+/// The values of a column in `wanted` rows; `None` if there are other pages, or a type that is not
+/// known here.
+pub(super) fn read(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range<usize>) -> Option<ArrayRef> {
+    match column.stored() {
+        Type::INT32 | Type::FLOAT => of_column::<i32>(column, chunks, wanted),
+        Type::INT64 | Type::DOUBLE => of_column::<i64>(column, chunks, wanted),
+        _ => None,
+    }
+}
+
+/// Whether the footer says nothing against it.
+pub(super) fn may_be(column: &FlatColumn<'_>) -> bool {
+    let chunk = column.chunk;
+    let encodings = chunk.page_encoding_stats_mask().unwrap_or(chunk.encodings_mask());
+    let is_other = |encoding| encodings.is_set(encoding);
+    let others = [Encoding::DELTA_BINARY_PACKED, Encoding::BYTE_STREAM_SPLIT];
+    is_known(column.stored(), column.data_type) && !others.into_iter().any(is_other)
+}
+
+fn is_known(stored: Type, data_type: &DataType) -> bool {
+    matches!(
+        (stored, data_type),
+        (Type::INT32, DataType::Int32 | DataType::Date32)
+            | (Type::INT64, DataType::Int64)
+            | (Type::FLOAT, DataType::Float32)
+            | (Type::DOUBLE, DataType::Float64)
+            | (Type::INT32 | Type::INT64, DataType::Decimal128(..))
+    )
+}
+
+fn of_column<N: Number>(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range<usize>) -> Option<ArrayRef> {
+    let mut pages = column.pages(chunks, wanted)?;
+    let rows = pages.rows.clone();
+    let mut validity = Validity::new(column.has_nulls());
+    let mut values: Vec<N> = Vec::with_capacity(rows.len());
+    let (mut present, mut codes) = (Vec::new(), Vec::new());
+    let mut dictionary: Option<ScalarBuffer<N>> = None;
+    while values.len() < rows.len() {
+        let page = pages.next()?;
+        if page.rows > rows.len() - values.len() {
+            return None;
+        }
+        let count = validity.add(page.levels(), page.rows)?;
+        let into = match count == page.rows {
+            true => &mut values,
+            false => {
+                present.clear();
+                &mut present
+            }
+        };
+        if page.is_coded() {
+            codes.clear();
+            hybrid::read_codes(page.values(), count, &mut codes)?;
+            let dictionary = match &dictionary {
+                Some(dictionary) => dictionary,
+                None => {
+                    let (bytes, count) = pages.dictionary()?;
+                    dictionary.insert(plain(&bytes, count)?)
+                }
+            };
+            let before = into.len();
+            let known = codes.iter().map_while(|code| dictionary.get(*code as usize));
+            into.extend(known);
+            if into.len() - before != count {
+                return None;
+            }
+        } else if page.encoding == Encoding::PLAIN {
+            N::append(page.values(), count, into)?;
+        } else {
+            return None;
+        }
+        if count < page.rows {
+            validity.spread(&present, &mut values);
+        }
+    }
+    let whole = array(
+        values.into(),
+        validity.finish(),
+        column.stored(),
+        column.data_type,
+    )?;
+    Some(whole.slice(wanted.start - rows.start, wanted.len()))
+}
+
+/// The numbers of a plain page without NULLs.
+pub(super) fn of_page(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -> Option<ArrayRef> {
+    match stored {
+        Type::INT32 | Type::FLOAT => array::<i32>(plain(bytes, count)?, None, stored, data_type),
+        Type::INT64 | Type::DOUBLE => array::<i64>(plain(bytes, count)?, None, stored, data_type),
+        _ => None,
+    }
+}
+
+/// Numbers as they are stored; floats by their bits.
+fn array<N: Number>(
+    values: ScalarBuffer<N>,
+    nulls: Option<NullBuffer>,
+    stored: Type,
+    data_type: &DataType,
+) -> Option<ArrayRef> {
+    if !is_known(stored, data_type) {
+        return None;
+    }
+    let count = values.len();
+    let bits = || values.inner().clone();
+    Some(match data_type {
+        DataType::Int32 => Arc::new(Int32Array::new(ScalarBuffer::new(bits(), 0, count), nulls)),
+        DataType::Date32 => Arc::new(Date32Array::new(ScalarBuffer::new(bits(), 0, count), nulls)),
+        DataType::Float32 => Arc::new(Float32Array::new(ScalarBuffer::new(bits(), 0, count), nulls)),
+        DataType::Int64 => Arc::new(Int64Array::new(ScalarBuffer::new(bits(), 0, count), nulls)),
+        DataType::Float64 => Arc::new(Float64Array::new(ScalarBuffer::new(bits(), 0, count), nulls)),
+        DataType::Decimal128(precision, scale) => {
+            let numbers = match stored {
+                Type::INT64 => ScalarBuffer::new(bits(), 0, count),
+                _ => values.iter().map(|number| number.wide()).collect(),
+            };
+            let numbers = Decimal64Array::new(numbers, nulls);
+            Arc::new(numbers.with_precision_and_scale(*precision, *scale).ok()?)
+        }
+        _ => return None,
+    })
+}
+
+/// A number of Parquet's fixed widths.
+trait Number: ArrowNativeType {
+    /// Appends numbers of a plain page. `None` if there are fewer.
+    fn append(bytes: &[u8], count: usize, into: &mut Vec<Self>) -> Option<()>;
+
+    fn wide(self) -> i64;
+}
+
+impl Number for i32 {
+    fn append(bytes: &[u8], count: usize, into: &mut Vec<Self>) -> Option<()> {
+        let numbers = bytes.as_chunks().0.get(..count)?;
+        into.extend(numbers.iter().map(|number| Self::from_le_bytes(*number)));
+        Some(())
+    }
+
+    fn wide(self) -> i64 {
+        self.into()
+    }
+}
+
+impl Number for i64 {
+    fn append(bytes: &[u8], count: usize, into: &mut Vec<Self>) -> Option<()> {
+        let numbers = bytes.as_chunks().0.get(..count)?;
+        into.extend(numbers.iter().map(|number| Self::from_le_bytes(*number)));
+        Some(())
+    }
+
+    fn wide(self) -> i64 {
+        self
+    }
+}
+
+/// The page's own bytes, if they lie as this machine reads numbers.
+fn plain<N: Number>(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<N>> {
+    let lies_well = cfg!(target_endian = "little") && bytes.as_ptr().align_offset(align_of::<N>()) == 0;
+    if lies_well {
+        let fits = count.checked_mul(size_of::<N>())? <= bytes.len();
+        return fits.then(|| ScalarBuffer::new(Buffer::from(bytes.clone()), 0, count));
+    }
+    let mut numbers = Vec::with_capacity(count.min(bytes.len()));
+    N::append(bytes, count, &mut numbers)?;
+    Some(numbers.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use ::parquet::arrow::ArrowWriter;
+    use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use ::parquet::basic::{Compression, ZstdLevel};
+    use ::parquet::file::properties::{WriterProperties, WriterVersion};
+    use arrow::array::{Decimal128Array, RecordBatch};
+    use arrow::compute::{cast, concat};
+    use columnar::TableSource as _;
+    use proptest::prelude::*;
+
+    use super::super::{ParquetTable, byte_source, chunks};
+    use super::*;
+
+    /// A column of each type that is known here, NULL where `nulls` says.
+    fn batch(rows: &[(i32, bool)], nulls: bool) -> RecordBatch {
+        let numbers = || {
+            rows.iter()
+                .map(|&(number, is_null)| (!(nulls && is_null)).then_some(number))
+        };
+        let ints = || numbers().collect::<Int32Array>();
+        let longs = numbers().map(|number| number.map(|number| i64::from(number) << 20));
+        let reals = numbers().map(|number| number.map(|number| f64::from(number) / 4.0));
+        let decimal = |factor, precision| {
+            let numbers =
+                numbers().map(|number| number.map(|number| i128::from(number % 1_000_000) * factor));
+            let numbers = Decimal128Array::from_iter(numbers);
+            Arc::new(numbers.with_precision_and_scale(precision, 2).unwrap())
+        };
+        let floats = numbers().map(|number| number.map(|number| number as f32 / 4.0));
+        let columns: [(&str, ArrayRef); 7] = [
+            ("int", Arc::new(ints())),
+            ("long", Arc::new(longs.collect::<Int64Array>())),
+            ("day", cast(&ints(), &DataType::Date32).unwrap()),
+            ("real", Arc::new(reals.collect::<Float64Array>())),
+            ("float", Arc::new(floats.collect::<Float32Array>())),
+            ("short decimal", decimal(7, 9)),
+            ("decimal", decimal(1 << 30, 18)),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, nulls))).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_those_that_the_reader_of_the_format_reads(
+            rows in proptest::collection::vec((any::<i32>(), proptest::bool::weighted(0.3)), 1..600),
+            values in 1_i32..400,
+            nulls in any::<bool>(),
+            second in any::<bool>(),
+            zstd in any::<bool>(),
+            dictionary_bytes in 0_usize..2_000,
+            page_rows in 1_usize..200,
+            group_rows in 1_usize..700,
+            cut in 0_usize..700,
+        ) {
+            let rows: Vec<_> = rows.iter().map(|&(number, is_null)| (number % values, is_null)).collect();
+            let batch = batch(&rows, nulls);
+            // A full dictionary is followed by plain values.
+            let properties = WriterProperties::builder()
+                .set_writer_version(WriterVersion::PARQUET_1_0)
+                .set_dictionary_enabled(dictionary_bytes > 200)
+                .set_dictionary_page_size_limit(dictionary_bytes)
+                .set_data_page_row_count_limit(page_rows)
+                .set_write_batch_size(page_rows)
+                .set_max_row_group_row_count(Some(group_rows))
+                .set_compression(match zstd {
+                    true => Compression::ZSTD(ZstdLevel::default()),
+                    false => Compression::UNCOMPRESSED,
+                });
+            let properties = match second {
+                // The second version's own encoding of numbers is delta.
+                true => properties.set_writer_version(WriterVersion::PARQUET_2_0).set_encoding(Encoding::PLAIN),
+                false => properties,
+            };
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties.build())).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+
+            let table = ParquetTable::open("t", file.path()).unwrap();
+            let metadata = &table.files[0].metadata;
+            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.reopen().unwrap(), metadata.clone());
+            let whole: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
+            for column in 0..batch.num_columns() {
+                let mut parts = Vec::new();
+                for group in 0..table.morsels() {
+                    let rows = table.rows(group);
+                    let cut = cut.min(rows);
+                    let flat = FlatColumn::of(metadata, group, column).unwrap();
+                    prop_assert!(may_be(&flat));
+                    for wanted in [0..cut, cut..rows].into_iter().filter(|wanted| !wanted.is_empty()) {
+                        let source = table.files[0].source.as_ref();
+                        let part = (wanted.len() < rows).then(|| wanted.clone());
+                        let ranges = chunks::ranges(metadata, group, part, &[column], source.bytes()).unwrap();
+                        let fetched = byte_source::fetch(source, &ranges).unwrap();
+                        let chunks = Chunks::new(source.bytes(), Arc::new(fetched));
+                        let numbers = read(&flat, &chunks, &wanted).expect("known pages");
+                        parts.push(cast(&numbers, table.schema().field(column).data_type()).unwrap());
+                    }
+                }
+                let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
+                let expected: Vec<_> = whole.iter().map(|batch| batch.column(column).as_ref()).collect();
+                prop_assert_eq!(&concat(&parts).unwrap(), &concat(&expected).unwrap());
+            }
+        }
+    }
+}

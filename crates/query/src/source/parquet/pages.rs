@@ -1,0 +1,199 @@
+//! The pages of a flat column with some rows of a row group, and the dictionary on demand.
+//!
+//! A chunk begins with its dictionary. Once that is full, writers go over to pages of plain values.
+//! The `parquet` crate decompresses the dictionary in any case, which for a range of rows far behind
+//! takes as long as the range itself. Pages are taken apart and decompressed by that crate.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use ::parquet::basic::{Compression, Encoding, Type};
+use ::parquet::column::page::{Page, PageReader as _};
+use ::parquet::file::metadata::ColumnChunkMetaData;
+use ::parquet::file::serialized_reader::SerializedPageReader;
+use arrow::datatypes::DataType;
+use bytes::Bytes;
+
+use super::chunks::{self, Chunks};
+
+/// A column in a row group, without repetition and of no deeper structure.
+#[derive(Clone, Copy)]
+pub(super) struct FlatColumn<'a> {
+    metadata: &'a ArrowReaderMetadata,
+    row_group: usize,
+    leaf: usize,
+    pub(super) chunk: &'a ColumnChunkMetaData,
+    pub(super) data_type: &'a DataType,
+}
+
+impl<'a> FlatColumn<'a> {
+    /// `None` if it is not flat.
+    pub(super) fn of(metadata: &'a ArrowReaderMetadata, row_group: usize, column: usize) -> Option<Self> {
+        let schema = metadata.parquet_schema();
+        let mut leaves = (0..schema.num_columns()).filter(|leaf| schema.get_column_root_idx(*leaf) == column);
+        let leaf = leaves.next().filter(|_| leaves.next().is_none())?;
+        let descriptor = schema.column(leaf);
+        let is_flat = descriptor.max_rep_level() == 0 && descriptor.max_def_level() <= 1;
+        is_flat.then(|| Self {
+            metadata,
+            row_group,
+            leaf,
+            chunk: metadata.metadata().row_group(row_group).column(leaf),
+            data_type: metadata.schema().field(column).data_type(),
+        })
+    }
+
+    pub(super) fn stored(&self) -> Type {
+        self.chunk.column_type()
+    }
+
+    pub(super) fn has_nulls(&self) -> bool {
+        self.chunk.column_descr().max_def_level() > 0
+    }
+
+    /// The pages with some of `wanted`. For a part of the rows there must be a page index.
+    pub(super) fn pages(&self, chunks: &Chunks, wanted: &Range<usize>) -> Option<Pages> {
+        let metadata = self.metadata.metadata();
+        let group_rows = usize::try_from(metadata.row_group(self.row_group).num_rows()).ok()?;
+        let index = metadata
+            .offset_index()
+            .and_then(|index| index.get(self.row_group)?.get(self.leaf))
+            .map(|index| index.page_locations());
+        let (locations, skipped, rows) = match *wanted == (0..group_rows) {
+            true => (None, 0, wanted.clone()),
+            false => {
+                let locations = index?;
+                let (skipped, rows) = chunks::whole_pages(locations, wanted, group_rows)?;
+                (Some(locations), skipped, rows)
+            }
+        };
+        let open = || {
+            let chunks = Arc::new(chunks.clone());
+            SerializedPageReader::new(chunks, self.chunk, group_rows, locations.cloned()).ok()
+        };
+        let mut pages = open()?;
+        let mut dictionary = None;
+        if pages.peek_next_page().ok()??.is_dict {
+            pages.skip_next_page().ok()?;
+            dictionary = Some(open()?);
+        }
+        for _page in 0..skipped {
+            pages.skip_next_page().ok()?;
+        }
+        Some(Pages {
+            pages,
+            dictionary,
+            is_compressed: self.chunk.compression() != Compression::UNCOMPRESSED,
+            has_nulls: self.has_nulls(),
+            rows,
+            group_rows,
+        })
+    }
+}
+
+pub(super) struct Pages {
+    /// Behind the dictionary.
+    pages: SerializedPageReader<Chunks>,
+    /// The dictionary is its next page.
+    dictionary: Option<SerializedPageReader<Chunks>>,
+    is_compressed: bool,
+    has_nulls: bool,
+    /// Those in the pages.
+    pub(super) rows: Range<usize>,
+    group_rows: usize,
+}
+
+/// Levels and values of some rows.
+pub(super) struct DataPage {
+    buf: Bytes,
+    levels: Range<usize>,
+    values: usize,
+    pub(super) rows: usize,
+    pub(super) encoding: Encoding,
+}
+
+impl DataPage {
+    /// Whether the rows have values, as Parquet writes levels. Empty if all have.
+    pub(super) fn levels(&self) -> &[u8] {
+        &self.buf[self.levels.clone()]
+    }
+
+    pub(super) fn values(&self) -> &[u8] {
+        &self.buf[self.values..]
+    }
+
+    /// Whether values are codes of the dictionary.
+    pub(super) fn is_coded(&self) -> bool {
+        matches!(
+            self.encoding,
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
+        )
+    }
+}
+
+impl Pages {
+    /// Bytes of the dictionary, which keep nothing else, and the number of its values.
+    pub(super) fn dictionary(&mut self) -> Option<(Bytes, usize)> {
+        let Page::DictionaryPage { buf, num_values, .. } =
+            self.dictionary.as_mut()?.get_next_page().ok()??
+        else {
+            return None;
+        };
+        let count = usize::try_from(num_values).ok()?;
+        // An array may keep the page, which must not keep the bytes of the column around it.
+        let buf = match self.is_compressed {
+            true => buf,
+            false => Bytes::copy_from_slice(&buf),
+        };
+        (count <= self.group_rows).then_some((buf, count))
+    }
+
+    /// `None` where there is no page, or one that is not as expected.
+    pub(super) fn next(&mut self) -> Option<DataPage> {
+        match self.pages.get_next_page().ok()?? {
+            Page::DataPage {
+                buf,
+                num_values,
+                encoding,
+                def_level_encoding,
+                ..
+            } => {
+                let levels = match self.has_nulls {
+                    true if def_level_encoding == Encoding::RLE => {
+                        let len = u32::from_le_bytes(*buf.first_chunk::<4>()?);
+                        4..usize::try_from(len).ok()?.checked_add(4)?
+                    }
+                    true => return None,
+                    false => 0..0,
+                };
+                Some(DataPage {
+                    values: levels.end,
+                    levels,
+                    rows: usize::try_from(num_values).ok()?,
+                    encoding,
+                    buf,
+                })
+            }
+            Page::DataPageV2 {
+                buf,
+                num_values,
+                encoding,
+                def_levels_byte_len,
+                rep_levels_byte_len: 0,
+                ..
+            } => {
+                let levels = usize::try_from(def_levels_byte_len).ok()?;
+                Some(DataPage {
+                    levels: 0..levels,
+                    values: levels,
+                    rows: usize::try_from(num_values).ok()?,
+                    encoding,
+                    buf,
+                })
+            }
+            Page::DataPageV2 { .. } | Page::DictionaryPage { .. } => None,
+        }
+        .filter(|page| page.values <= page.buf.len())
+    }
+}

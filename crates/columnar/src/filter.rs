@@ -12,12 +12,14 @@
 //! are ordered by rows discarded per unit of cost, first estimated, then measured.
 
 mod estimate;
+mod hint;
 mod measure;
 mod plan;
 mod prune;
 mod selection;
 
 pub(crate) use estimate::{cost as cost_per_row, span};
+pub(crate) use hint::Hint;
 pub(crate) use plan::FilterPlan;
 pub(crate) use prune::may_hold;
 pub(crate) use selection::Selection;

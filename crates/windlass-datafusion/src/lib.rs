@@ -41,7 +41,7 @@ mod session;
 
 pub use hook::HookTaken;
 #[cfg(feature = "operators")]
-pub use operators::WindlassAggregateExec;
+pub use operators::{WindlassAggregateExec, WindlassScanExec};
 #[cfg(feature = "plan")]
 pub use plan::{
     InPlace, InPlaceExec, QueryEnded, QueryMemory, WindlassExec, WindlassOptions, WindlassPlanner,

@@ -15,14 +15,18 @@
 //! plan that was replaced stays below the new node: if a stage fails, be it by an overflow, a file that has other
 //! columns, or a limit of memory, that plan runs instead, and rows and errors are DataFusion's.
 
+mod aggregate;
 mod batches;
-mod exec;
 mod expression;
 mod grouping;
 mod input;
 mod memory;
+mod outside;
 mod rule;
+mod scan;
+mod selection;
 mod source;
 
-pub use exec::WindlassAggregateExec;
+pub use aggregate::WindlassAggregateExec;
 pub(crate) use rule::OperatorsRule;
+pub use scan::WindlassScanExec;

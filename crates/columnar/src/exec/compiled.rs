@@ -8,7 +8,8 @@ use super::morsel::Chunk;
 use super::rows::RowPlan;
 use super::slots::{self, SlotRange};
 use crate::error::ExecError;
-use crate::filter::FilterPlan;
+use crate::expr::Expr;
+use crate::filter::{FilterPlan, may_hold};
 use crate::plan::{Output, SelectPlan, rows_of};
 use crate::table::StoredTable;
 
@@ -83,8 +84,11 @@ impl CompiledScan {
             .filter(|_| !self.projection.is_empty())
     }
 
-    pub(super) fn rules_out(&self, morsel: usize) -> bool {
-        *self.ruled_out[morsel].get_or_init(|| self.filter.skips(self.scan.table.as_ref(), morsel))
+    /// Whether no row of the morsel passes the filter and `needed`.
+    pub(super) fn rules_out(&self, morsel: usize, needed: Option<&Expr>) -> bool {
+        let table = self.scan.table.as_ref();
+        let by_filter = *self.ruled_out[morsel].get_or_init(|| self.filter.skips(table, morsel));
+        by_filter || needed.is_some_and(|needed| !may_hold(needed, table, morsel))
     }
 
     /// Whether the first rows of the input suffice.
@@ -115,10 +119,14 @@ impl CompiledScan {
         &self,
         slot: usize,
         order: &[usize],
+        needed: Option<&Expr>,
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<Collected, ExecError> {
         match &self.output {
-            OutputPlan::Rows(plan) => plan.collect(&self.filter, order, chunks).map(Collected::Rows),
+            OutputPlan::Rows(plan) => {
+                let rows = plan.collect(&self.filter, order, needed, chunks)?;
+                Ok(Collected::Rows(rows))
+            }
             OutputPlan::Groups(plan) => {
                 let groups = plan.collect(slot, &self.filter, order, chunks)?;
                 Ok(Collected::Groups(groups.map(Box::new)))

@@ -18,7 +18,7 @@ use super::sort::sorted_rows;
 use super::threshold::Threshold;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
-use crate::filter::{FilterPlan, Selection, cost_per_row};
+use crate::filter::{FilterPlan, Hint, Selection, cost_per_row};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, RetainedSize, copies_bytes, width};
 use crate::plan::{SelectPlan, SortKey};
 
@@ -30,6 +30,7 @@ pub(super) struct RowPlan {
     order: Vec<SortKey>,
     needed: usize,
     threshold: Option<Threshold>,
+    hint: Hint,
     pool: Option<Arc<MemoryPool>>,
 }
 
@@ -45,6 +46,7 @@ impl RowPlan {
             order: scan.order.clone(),
             needed: scan.rows_needed(),
             threshold: Threshold::of(scan),
+            hint: Hint::default(),
             pool: scan.memory_pool.clone(),
         }
     }
@@ -66,6 +68,7 @@ impl RowPlan {
         &self,
         filter: &FilterPlan,
         order: &[usize],
+        needed: Option<&Expr>,
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<SlotRows, ExecError> {
         let mut slot = SlotRows::new(self.pool.as_ref());
@@ -82,6 +85,9 @@ impl RowPlan {
                 selection.and(&no_worse.evaluate_condition(&chunk)?);
             }
             selection = filter.select(&chunk, order, selection)?;
+            if let Some(needed) = needed {
+                self.hint.narrow(needed, &chunk, &mut selection)?;
+            }
             if self.order.is_empty() {
                 selection.keep_first(self.needed - slot.rows);
             }

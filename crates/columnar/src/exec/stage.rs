@@ -19,6 +19,7 @@ use super::ordering::Ordering as GroupOrdering;
 use super::phase::{End, Phase, Scanning};
 use super::slots::SlotRange;
 use crate::error::ExecError;
+use crate::expr::Expr;
 use crate::memory::Reservation;
 use crate::plan::{SelectPlan, write_plan};
 use crate::table::{Fetched, StoredTable};
@@ -279,7 +280,7 @@ impl ScanStage {
     pub(super) fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
         let morsel = self.plan.slots[slot].morsel;
         let stored = self.plan.stored()?;
-        let is_needed = !self.is_enough_before(slot) && !self.plan.rules_out(morsel);
+        let is_needed = !self.is_enough_before(slot) && !self.plan.rules_out(morsel, None);
         is_needed.then_some((stored, morsel))
     }
 
@@ -296,11 +297,61 @@ impl ScanStage {
         lock(&self.phase).scanning()
     }
 
+    /// The rows of `slot`, computed on this thread: for a caller that takes rows as it goes, in place
+    /// of a job. Each slot is read once, in any order. Rows for which `needed` is not true may be
+    /// left out.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// use columnar::{Expr, MemoryTable, Output, ScanStage, SelectPlan, TableSource};
+    /// use pipeline_exec::Stage as _;
+    ///
+    /// let n: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    /// let batch = RecordBatch::try_from_iter([("n", n)])?;
+    /// let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
+    /// let n = Expr::column(0, table.schema().field(0));
+    /// let stage = ScanStage::new(SelectPlan::new(table, Output::Rows { columns: vec![("n".to_owned(), n)] }));
+    /// let mut rows = 0;
+    /// for slot in 0..stage.slots() {
+    ///     rows += stage.read_slot(slot, None)?.iter().map(RecordBatch::num_rows).sum::<usize>();
+    /// }
+    /// assert_eq!(rows, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the table cannot be read, an expression fails, or the memory is not enough.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot, or the plan has groups, an order, an offset or a limit.
+    pub fn read_slot(&self, slot: usize, needed: Option<&Expr>) -> Result<Vec<RecordBatch>, ExecError> {
+        let scan = &self.plan.scan;
+        let is_plain = scan.order.is_empty() && scan.offset == 0 && scan.limit.is_none();
+        let OutputPlan::Rows(plan) = &self.plan.output else {
+            panic!("the slots of a plan with groups have no rows of their own");
+        };
+        assert!(
+            is_plain,
+            "the slots of a plan with an order, offset or limit depend on each other"
+        );
+        let Some(scanning) = self.scanning() else {
+            return Ok(Vec::new());
+        };
+        let rows = self.run_slot(&scanning, slot, needed, &|| false)?;
+        let rows = rows.map(Collected::into_rows).into_iter();
+        plan.finish(scan, rows)
+    }
+
+    /// `None` if it was cancelled.
     fn run_slot(
         &self,
         scanning: &Scanning,
         slot: usize,
-        cx: &StepCx<'_>,
+        needed: Option<&Expr>,
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<Collected>, ExecError> {
         let SlotRange {
             morsel: first,
@@ -308,7 +359,7 @@ impl ScanStage {
             rows,
         } = self.plan.slots[slot].clone();
         let (skipped, kept): (Vec<usize>, Vec<usize>) =
-            (first..=first + more).partition(|&morsel| self.plan.rules_out(morsel));
+            (first..=first + more).partition(|&morsel| self.plan.rules_out(morsel, needed));
         // The first slot of a morsel counts it.
         if rows.start == 0 {
             // Ordering: Relaxed. A count for people; it publishes nothing.
@@ -317,7 +368,8 @@ impl ScanStage {
                 .fetch_add(skipped.len(), Ordering::Relaxed);
         }
         if kept.is_empty() {
-            return Ok(Some(self.plan.collect(slot, &[], &mut std::iter::empty())?));
+            let none = &mut std::iter::empty();
+            return Ok(Some(self.plan.collect(slot, &[], None, none)?));
         }
         let mut fetched = scanning.take_input(slot)?;
         let scan = &self.plan.scan;
@@ -339,10 +391,10 @@ impl ScanStage {
             _ => morsel.chunks(0..morsel.rows()),
         });
         let mut chunks = chunks.take_while(|_| {
-            cancelled = cx.is_cancelled();
+            cancelled = is_cancelled();
             !cancelled
         });
-        let mut collected = self.plan.collect(slot, &order, &mut chunks)?;
+        let mut collected = self.plan.collect(slot, &order, needed, &mut chunks)?;
         drop(chunks);
         if let Some(stored) = self.plan.stored() {
             for (morsel, &number) in morsels.iter().zip(&kept) {
@@ -388,8 +440,9 @@ impl Stage for ScanStage {
         let Some(scanning) = self.scanning() else {
             return Ok(());
         };
+        let run_slot = || self.run_slot(&scanning, slot, None, &|| cx.is_cancelled());
         if !self.plan.stops_early() {
-            match self.run_slot(&scanning, slot, cx)? {
+            match run_slot()? {
                 Some(collected) => self.leave(slot, Ok(collected)),
                 None => self.abandon(),
             }
@@ -399,7 +452,7 @@ impl Stage for ScanStage {
             return Ok(());
         }
         // Only `merge` can tell whether a failure is behind the last needed row.
-        let outcome = match self.run_slot(&scanning, slot, cx) {
+        let outcome = match run_slot() {
             Ok(Some(collected)) => Ok(collected),
             Ok(None) => {
                 self.abandon();

@@ -175,25 +175,35 @@ impl FilterStep {
     }
 
     fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
-        let start = Instant::now();
-        let before = selection.count();
-        let is_sparse = before * SPARSE < selection.rows();
-        let is_compact = !selection.is_all() && (self.condition.can_fail() || is_sparse);
-        let answers = match is_compact {
-            // To look up all rows takes no longer than to find those that are left.
-            true => self.condition.evaluate_by_value(rows)?,
-            false => Some(self.condition.evaluate_condition(rows)?),
-        };
-        match answers {
-            Some(answers) => selection.and(&answers),
-            None => {
-                let left = Filtered::new(rows, &selection.mask());
-                selection.and_compact(&self.condition.evaluate_condition(&left)?);
-            }
-        }
-        self.measured.add(before, selection.count(), start.elapsed());
-        Ok(())
+        narrow(&self.condition, &self.measured, rows, selection)
     }
+}
+
+/// Drops the rows for which `condition` is not true.
+pub(super) fn narrow(
+    condition: &Expr,
+    measured: &Measured,
+    rows: &dyn ColumnSource,
+    selection: &mut Selection,
+) -> Result<(), ExecError> {
+    let start = Instant::now();
+    let before = selection.count();
+    let is_sparse = before * SPARSE < selection.rows();
+    let is_compact = !selection.is_all() && (condition.can_fail() || is_sparse);
+    let answers = match is_compact {
+        // To look up all rows takes no longer than to find those that are left.
+        true => condition.evaluate_by_value(rows)?,
+        false => Some(condition.evaluate_condition(rows)?),
+    };
+    match answers {
+        Some(answers) => selection.and(&answers),
+        None => {
+            let left = Filtered::new(rows, &selection.mask());
+            selection.and_compact(&condition.evaluate_condition(&left)?);
+        }
+    }
+    measured.add(before, selection.count(), start.elapsed());
+    Ok(())
 }
 
 impl fmt::Display for FilterStep {

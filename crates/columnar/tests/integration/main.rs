@@ -14,6 +14,7 @@ mod order;
 mod reading;
 mod scan;
 mod sharding;
+mod slots;
 mod statistics;
 mod threads;
 mod types;

@@ -23,11 +23,11 @@ use datafusion::physical_plan::{
 };
 use futures_util::{Stream, StreamExt, TryStreamExt as _, stream};
 use pipeline_exec::lock;
-use pools::AsyncJob;
 use query::{CancellationToken, QueryPlan, Session, Work};
 
 use super::grouping::Grouping;
 use super::memory::FromSession;
+use super::outside::outside;
 use crate::plan::WindlassOptions;
 use crate::windlass::Windlass;
 
@@ -137,7 +137,8 @@ impl ExecutionPlan for WindlassAggregateExec {
         let output_rows = MetricBuilder::new(&self.metrics).output_rows(partition);
         let schema = self.schema();
         let rows = async move {
-            match Arc::clone(&run).outside().await {
+            let groups = Arc::clone(&run);
+            match outside(async move { groups.groups().await }).await {
                 Ok(groups) => Ok(run.rows(groups).boxed()),
                 Err(why) => {
                     of_child.add(1);
@@ -176,17 +177,6 @@ struct Groups {
 }
 
 impl Run {
-    /// A job of the stages submits, reads and waits beside the query's own tasks.
-    async fn outside(self: Arc<Self>) -> Result<Groups, String> {
-        match AsyncJob::current() {
-            None => self.groups().await,
-            Some(job) => {
-                let groups = job.outside(async move { self.groups().await });
-                groups.await.map_err(|error| error.to_string())?
-            }
-        }
-    }
-
     /// An error says why the job did not end.
     async fn groups(&self) -> Result<Groups, String> {
         let table = self.grouping.source.open(&self.windlass, &self.context).await?;

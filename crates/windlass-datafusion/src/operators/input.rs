@@ -13,7 +13,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
-use super::source::Source;
+use super::source::{Scan, Source};
 
 /// The input of an aggregate. All expressions read the columns of the source.
 #[derive(Debug)]
@@ -21,19 +21,22 @@ pub(super) struct Input {
     pub(super) source: Source,
     /// Rows for which one of them is not true are dropped.
     pub(super) filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// Rows for which one of them is not true may be dropped.
+    pub(super) hints: Vec<Arc<dyn PhysicalExpr>>,
     /// The columns of the input.
-    columns: Vec<ProjectionExpr>,
+    pub(super) columns: Vec<ProjectionExpr>,
 }
 
 impl Input {
     /// `None` if there is another operator, or a source that the stages do not read.
     pub(super) fn of(plan: &dyn ExecutionPlan) -> Option<Self> {
         if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
-            let (source, filters, columns) = Source::of(scan)?;
+            let scan = Scan::of(scan)?;
             return Some(Self {
-                source,
-                filters,
-                columns,
+                source: scan.source,
+                filters: scan.filters,
+                hints: scan.hints,
+                columns: scan.columns,
             });
         }
         if let Some(filter) = plan.downcast_ref::<FilterExec>() {

@@ -5,15 +5,20 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode as _, TreeNodeRecursion};
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
-use super::exec::{Gives, WindlassAggregateExec};
+use super::aggregate::{Gives, WindlassAggregateExec};
 use super::grouping::{Grouping, is_plain};
+use super::scan::WindlassScanExec;
+use super::selection::Selection;
 use crate::plan::WindlassOptions;
 use crate::windlass::Windlass;
 
@@ -32,7 +37,7 @@ impl OperatorsRule {
 
     fn replaced(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(aggregate) = plan.downcast_ref::<AggregateExec>() else {
-            return Ok(None);
+            return Ok(self.rows(plan));
         };
         match aggregate.mode() {
             AggregateMode::Partial => Ok(self.node(aggregate, Gives::States, plan)),
@@ -41,6 +46,15 @@ impl OperatorsRule {
             AggregateMode::FinalPartitioned => self.partitioned(aggregate, plan),
             _ => Ok(None),
         }
+    }
+
+    /// Filters and projections of columns over a table.
+    fn rows(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+        let is_of_rows =
+            plan.is::<FilterExec>() || plan.is::<ProjectionExec>() || plan.is::<DataSourceExec>();
+        let selection = is_of_rows.then(|| Selection::of(plan.as_ref())).flatten()?;
+        let node = WindlassScanExec::new(Arc::new(selection), Arc::clone(plan), &self.windlass);
+        Some(Arc::new(node))
     }
 
     fn node(

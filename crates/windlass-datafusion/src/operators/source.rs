@@ -23,7 +23,15 @@ use query::source::ParquetTable;
 use super::batches::Batches;
 use crate::windlass::Windlass;
 
-type Filters = Vec<Arc<dyn PhysicalExpr>>;
+/// What a node of DataFusion reads.
+pub(super) struct Scan {
+    pub(super) source: Source,
+    /// Rows for which one of them is not true are dropped by the node itself.
+    pub(super) filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// Filters that joins and sorts fill while they run. They only save work.
+    pub(super) hints: Vec<Arc<dyn PhysicalExpr>>,
+    pub(super) columns: Vec<ProjectionExpr>,
+}
 
 #[derive(Debug)]
 pub(super) enum Source {
@@ -36,9 +44,9 @@ pub(super) enum Source {
     Memory(Arc<Batches>),
 }
 
-impl Source {
-    /// The source, what it filters by itself, and its columns. `None` if the stages do not read it.
-    pub(super) fn of(scan: &DataSourceExec) -> Option<(Self, Filters, Vec<ProjectionExpr>)> {
+impl Scan {
+    /// `None` if the stages do not read it.
+    pub(super) fn of(scan: &DataSourceExec) -> Option<Self> {
         if let Some((files, parquet)) = scan.downcast_to_file_source::<ParquetSource>() {
             return Self::parquet(files, parquet);
         }
@@ -51,15 +59,16 @@ impl Source {
             Some(kept) => ProjectionExprs::from_indices(kept, &schema),
             None => all_columns(&schema),
         };
-        let columns = columns.iter().cloned().collect();
         let batches = Batches::of(Arc::clone(scan.data_source()))?;
-        Some((Self::Memory(Arc::new(batches)), Vec::new(), columns))
+        Some(Self {
+            source: Source::Memory(Arc::new(batches)),
+            filters: Vec::new(),
+            hints: Vec::new(),
+            columns: columns.iter().cloned().collect(),
+        })
     }
 
-    fn parquet(
-        scan: &FileScanConfig,
-        parquet: &ParquetSource,
-    ) -> Option<(Self, Filters, Vec<ProjectionExpr>)> {
+    fn parquet(scan: &FileScanConfig, parquet: &ParquetSource) -> Option<Self> {
         if scan.limit.is_some()
             || scan.expr_adapter_factory.is_some()
             || scan.object_store_url != ObjectStoreUrl::local_filesystem()
@@ -71,14 +80,29 @@ impl Source {
             Some(columns) => columns.clone(),
             None => all_columns(table.table_schema()),
         };
-        let source = Self::Files {
+        let source = Source::Files {
             name: name(scan),
             files: whole_files(scan)?,
             schema: Arc::clone(table.file_schema()),
         };
-        Some((source, own_filters(parquet), columns.iter().cloned().collect()))
+        let predicate = parquet.filter();
+        let conditions = predicate.iter().flat_map(split_conjunction).cloned();
+        let (hints, mut filters): (Vec<_>, Vec<_>) =
+            conditions.partition(|condition| condition.is::<DynamicFilterPhysicalExpr>());
+        if !parquet.table_parquet_options().global.pushdown_filters {
+            // They only prune, and the plan filters above.
+            filters.clear();
+        }
+        Some(Self {
+            source,
+            filters,
+            hints,
+            columns: columns.iter().cloned().collect(),
+        })
     }
+}
 
+impl Source {
     pub(super) fn schema(&self) -> SchemaRef {
         match self {
             Self::Files { schema, .. } => Arc::clone(schema),
@@ -118,22 +142,6 @@ impl Source {
 fn all_columns(schema: &Schema) -> ProjectionExprs {
     let all: Vec<usize> = (0..schema.fields().len()).collect();
     ProjectionExprs::from_indices(&all, schema)
-}
-
-/// What the scan does itself; a filter that joins and sorts fill while they run only saves work.
-fn own_filters(parquet: &ParquetSource) -> Filters {
-    if !parquet.table_parquet_options().global.pushdown_filters {
-        return Vec::new();
-    }
-    let Some(predicate) = parquet.filter() else {
-        return Vec::new();
-    };
-    let fixed = |filter: &&Arc<dyn PhysicalExpr>| !filter.is::<DynamicFilterPhysicalExpr>();
-    split_conjunction(&predicate)
-        .into_iter()
-        .filter(fixed)
-        .cloned()
-        .collect()
 }
 
 /// `None` if a part of a file is left out, or a reader has plans of its own for a file.

@@ -7,6 +7,7 @@ mod logic;
 mod operators;
 mod rows;
 mod runtimes;
+mod scans;
 mod settings;
 mod source;
 mod streams;

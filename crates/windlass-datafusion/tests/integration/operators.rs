@@ -30,7 +30,7 @@ const NODE: &str = "WindlassAggregateExec";
 const ROWS: usize = 3_000;
 
 /// Rows with NULLs, zeros of both signs and NaN, in batches of several lengths.
-fn batches() -> Vec<RecordBatch> {
+pub(crate) fn batches() -> Vec<RecordBatch> {
     let every = |step: usize, row: usize| !row.is_multiple_of(step);
     let columns = |rows: std::ops::Range<usize>| -> RecordBatch {
         let rows = || rows.clone();
@@ -88,13 +88,13 @@ fn batches() -> Vec<RecordBatch> {
     batches
 }
 
-fn in_memory(session: &SessionContext, batches: &[RecordBatch]) {
+pub(crate) fn in_memory(session: &SessionContext, batches: &[RecordBatch]) {
     let parts = batches.chunks(batches.len().div_ceil(3)).map(<[_]>::to_vec);
     let table = MemTable::try_new(batches[0].schema(), parts.collect()).expect("batches of the schema");
     session.register_table("t", Arc::new(table)).expect("a new table");
 }
 
-fn write(file: &Path, batches: &[RecordBatch]) {
+pub(crate) fn write(file: &Path, batches: &[RecordBatch]) {
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(512))
         .set_data_page_row_count_limit(100)
@@ -108,7 +108,7 @@ fn write(file: &Path, batches: &[RecordBatch]) {
     writer.close().expect("a whole file");
 }
 
-fn folder_of_two_files() -> TempDir {
+pub(crate) fn folder_of_two_files() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let batches = batches();
     let (first, second) = batches.split_at(batches.len() / 2);
@@ -117,28 +117,28 @@ fn folder_of_two_files() -> TempDir {
     folder
 }
 
-async fn in_files(session: &SessionContext, folder: &Path) {
+pub(crate) async fn in_files(session: &SessionContext, folder: &Path) {
     let folder = format!("{}/", folder.display());
     let registered = session.register_parquet("t", folder, ParquetReadOptions::default());
     registered.await.expect("a folder of Parquet files");
 }
 
-async fn plan(session: &SessionContext, sql: &str) -> String {
+pub(crate) async fn plan(session: &SessionContext, sql: &str) -> String {
     let rows = Rows::of(session, &format!("explain {sql}"), sql).await;
     rows.text().join("\n")
 }
 
-async fn analyzed(session: &SessionContext, sql: &str) -> String {
+pub(crate) async fn analyzed(session: &SessionContext, sql: &str) -> String {
     plan(session, &format!("analyze {sql}")).await
 }
 
-async fn rows(session: &SessionContext, sql: &str) -> Vec<String> {
+pub(crate) async fn rows(session: &SessionContext, sql: &str) -> Vec<String> {
     let mut rows = Rows::of(session, sql, sql).await.text();
     rows.sort_unstable();
     rows
 }
 
-fn condition() -> impl Strategy<Value = String> {
+pub(crate) fn condition() -> impl Strategy<Value = String> {
     let one = select(vec![
         "i32 > 5",
         "i32 <> 3 and i64 <> 4",
@@ -430,7 +430,7 @@ fn groups_that_do_not_fit_the_sessions_memory_are_datafusions() {
     });
 }
 
-fn jobs(engine: &Operators) -> usize {
+pub(crate) fn jobs(engine: &Operators) -> usize {
     let cpu = engine.windlass().snapshot().pools.cpu;
     cpu.map_or(0, |cpu| cpu.queue_depth)
 }

@@ -1,4 +1,4 @@
-//! Aggregates of DataFusion's plans by windlass's own stages.
+//! Scans and aggregates of DataFusion's plans by windlass's own stages.
 //!
 //! ```text
 //!   AggregateExec: Final               RepartitionExec            the partitions that the plan had
@@ -7,13 +7,19 @@
 //!         ProjectionExec                      runs if the job cannot end
 //!           FilterExec
 //!             DataSourceExec
+//!
+//!   HashJoinExec                       HashJoinExec
+//!     …                                  …
+//!     FilterExec                  ──►    WindlassScanExec         slots, in the polls of partitions
+//!       DataSourceExec                     └╌ FilterExec …        runs if a file has other columns
 //! ```
 //!
-//! [`OperatorsRule`] looks for an aggregate over filters and projections of Parquet files or batches
-//! in memory, whose types, functions and expressions `columnar` has too. The stages give the
-//! aggregate's states as columns, and DataFusion's accumulators compute the values from them. The
-//! plan that was replaced stays below the new node: if a stage fails, be it by an overflow, a file that has other
-//! columns, or a limit of memory, that plan runs instead, and rows and errors are DataFusion's.
+//! [`OperatorsRule`] looks for what `columnar` has too: an aggregate over filters and projections of
+//! Parquet files or batches in memory, and elsewhere columns of the rows that pass a filter. The stages
+//! give an aggregate's states as columns, and DataFusion's accumulators compute the values from them.
+//! The plan that was replaced stays below the new node. If an aggregate fails, be it by an overflow, a
+//! file that has other columns, or a limit of memory, that plan runs instead, and rows and errors are
+//! DataFusion's. A scan gives rows while it reads, so all that can fail later is a read.
 
 mod aggregate;
 mod batches;

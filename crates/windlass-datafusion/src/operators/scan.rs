@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use arrow::array::RecordBatch;
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
-use columnar::{ScanStage, SlotFetch, TableSource};
+use columnar::{MORSEL_ROWS, ScanStage, SlotFetch, TableSource};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, assert_eq_or_internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -181,6 +181,8 @@ struct Left {
     /// The next slot, and its bytes if they are not at hand.
     next: Option<(usize, Fetching)>,
     needed: Needed,
+    /// Rows that were read since other tasks had a turn.
+    unbroken: usize,
     /// Rows of slots that leave few are given together.
     batches: Option<BatchCoalescer>,
 }
@@ -190,12 +192,13 @@ type Fetching = Option<BoxFuture<'static, Result<(), String>>>;
 impl Reading {
     fn rows(self, opened: Opened, slots: StepBy<Range<usize>>) -> impl Stream<Item = Result<RecordBatch>> {
         let batches = BatchCoalescer::new(Arc::clone(&self.schema), self.batch_rows)
-            .with_biggest_coalesce_batch_size(Some(self.batch_rows / 2));
+            .with_biggest_coalesce_batch_size(Some(self.batch_rows / 4 * 3));
         let mut left = Left {
             opened,
             slots,
             next: None,
             needed: Needed::default(),
+            unbroken: 0,
             batches: Some(batches),
         };
         left.next = self.begin(&left.opened.stage, left.slots.next());
@@ -234,7 +237,11 @@ impl Reading {
                     batches.push_batch(rows.slice(start, end - start))?;
                 }
             }
-            turn().await;
+            left.unbroken += stage.rows(slot);
+            if left.unbroken >= MORSEL_ROWS {
+                left.unbroken = 0;
+                turn().await;
+            }
         }
     }
 

@@ -46,9 +46,9 @@ pub struct WindlassOptions {
     /// Bytes of a query, within the session's memory pool. At the limit, operators spill or the
     /// query fails with DataFusion's `ResourcesExhausted`.
     pub memory: Option<usize>,
-    /// Whether windlass's own stages compute aggregates over Parquet files and batches in memory,
-    /// where they can. It needs the feature `operators`. Rows are the same; sums of doubles may
-    /// differ in their last digits, as between two plans of DataFusion.
+    /// Whether windlass's own stages read and filter Parquet files and batches in memory, and
+    /// compute aggregates over them, where they can. It needs the feature `operators`. Rows are the
+    /// same; sums of doubles may differ in their last digits, as between two plans of DataFusion.
     pub operators: bool,
 }
 
@@ -163,7 +163,7 @@ impl ExtensionOptions for WindlassOptions {
             entry(
                 "operators",
                 self.operators.to_string(),
-                "Whether windlass's stages compute aggregates over Parquet files and memory: true or false",
+                "Whether windlass's stages read Parquet files and memory, and aggregate over them: true or false",
             ),
         ]
     }

@@ -18,6 +18,7 @@ mod nested;
 mod ordering;
 mod phase;
 mod rows;
+mod slot_filter;
 mod slots;
 mod sort;
 mod stage;

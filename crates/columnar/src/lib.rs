@@ -22,6 +22,6 @@ pub use expr::{Arithmetic, Comparison, Expr};
 pub use memory::{MemoryExceeded, MemoryPool, Reservation, SharedMemory};
 pub use plan::{GroupingSet, LevelPlan, Output, SelectPlan, SortKey};
 pub use table::{
-    Codes, ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MemoryTable, MorselReader, ReadError,
+    Codes, ColumnStatistics, Fetched, Fetching, Held, MORSEL_ROWS, MemoryTable, MorselReader, ReadError,
     StoredTable, TableSource,
 };

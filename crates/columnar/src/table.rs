@@ -22,5 +22,5 @@ pub use codes::Codes;
 pub use fetched::{Fetched, Fetching};
 pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;
-pub use source::{MorselReader, StoredTable, TableSource};
+pub use source::{Held, MorselReader, StoredTable, TableSource};
 pub use statistics::ColumnStatistics;

@@ -6,6 +6,7 @@ use super::collected::Collected;
 use super::groups::{GroupPlan, Role};
 use super::morsel::Chunk;
 use super::rows::RowPlan;
+use super::slot_filter::SlotFilter;
 use super::slots::{self, SlotRange};
 use crate::error::ExecError;
 use crate::expr::Expr;
@@ -96,6 +97,15 @@ impl CompiledScan {
         matches!(self.output, OutputPlan::Rows(_)) && self.scan.order.is_empty() && self.scan.limit.is_some()
     }
 
+    /// Whether the chunks of a slot are filtered before they are collected.
+    pub(super) fn looks_ahead(&self) -> bool {
+        let may_end_early = match &self.output {
+            OutputPlan::Rows(plan) => plan.may_end_early(),
+            OutputPlan::Groups(_) => false,
+        };
+        self.stored().is_some() && !may_end_early
+    }
+
     pub(super) fn groups(&self) -> &GroupPlan {
         match &self.output {
             OutputPlan::Groups(plan) => plan,
@@ -118,17 +128,17 @@ impl CompiledScan {
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         slot: usize,
-        order: &[usize],
+        filter: &SlotFilter<'_>,
         needed: Option<&Expr>,
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<Collected, ExecError> {
         match &self.output {
             OutputPlan::Rows(plan) => {
-                let rows = plan.collect(&self.filter, order, needed, chunks)?;
+                let rows = plan.collect(filter, needed, chunks)?;
                 Ok(Collected::Rows(rows))
             }
             OutputPlan::Groups(plan) => {
-                let groups = plan.collect(slot, &self.filter, order, chunks)?;
+                let groups = plan.collect(slot, filter, chunks)?;
                 Ok(Collected::Groups(groups.map(Box::new)))
             }
         }

@@ -1,9 +1,10 @@
 //! What a scan has decoded of a stored table, for people.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::table::StoredTable;
+use crate::table::{Held, StoredTable};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -14,13 +15,20 @@ pub(super) struct Decoded {
 }
 
 impl Decoded {
-    pub(super) fn add(&self, table: &dyn StoredTable, morsel: usize, columns: &[usize]) {
-        let pages = table.pages(morsel, columns).unwrap_or(0);
+    pub(super) fn add(
+        &self,
+        table: &dyn StoredTable,
+        morsel: usize,
+        columns: impl Iterator<Item = (usize, Range<usize>)>,
+    ) {
+        let mut all = Held::default();
+        for (column, rows) in columns {
+            all.add(table.held(morsel, column, rows));
+        }
         // Ordering: Relaxed. Numbers for people.
-        self.pages.fetch_add(pages, Ordering::Relaxed);
+        self.pages.fetch_add(all.pages.unwrap_or(0), Ordering::Relaxed);
         // Ordering: Relaxed, as above.
-        self.bytes
-            .fetch_add(table.bytes_to_fetch(morsel, columns), Ordering::Relaxed);
+        self.bytes.fetch_add(all.bytes, Ordering::Relaxed);
     }
 
     /// Beside all that `columns` have.
@@ -30,20 +38,26 @@ impl Decoded {
         table: &dyn StoredTable,
         columns: &[usize],
     ) -> fmt::Result {
-        let morsels = || 0..table.morsels();
         // Ordering: Relaxed. Numbers for people.
         let (pages, bytes) = (
             self.pages.load(Ordering::Relaxed),
             self.bytes.load(Ordering::Relaxed),
         );
+        let mut all = Held::default();
+        for morsel in 0..table.morsels() {
+            for &column in columns {
+                all.add(table.held(morsel, column, 0..table.rows(morsel)));
+            }
+        }
         f.write_str("decoded ")?;
-        let all_pages: Option<usize> = morsels().map(|morsel| table.pages(morsel, columns)).sum();
-        if let Some(all) = all_pages {
+        if let Some(all) = all.pages {
             write!(f, "{pages} of {all} pages, ")?;
         }
-        let all: usize = morsels()
-            .map(|morsel| table.bytes_to_fetch(morsel, columns))
-            .sum();
-        writeln!(f, "{:.1} of {:.1} MiB", bytes as f64 / MIB, all as f64 / MIB)
+        writeln!(
+            f,
+            "{:.1} of {:.1} MiB",
+            bytes as f64 / MIB,
+            all.bytes as f64 / MIB
+        )
     }
 }

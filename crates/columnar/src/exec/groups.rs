@@ -21,11 +21,12 @@ use super::chosen_groups::GroupChoice;
 use super::kept_groups::KeptGroups;
 use super::morsel::{Chunk, Columns};
 use super::rows::RowPlan;
+use super::slot_filter::SlotFilter;
 use super::sort::sorted_rows;
 use crate::aggregate::States;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource as _, Expr, Filtered};
-use crate::filter::{FilterPlan, Selection};
+use crate::filter::Selection;
 use crate::group_by::{ExpectedGroups, GroupBy, GroupTable, Grouping, Merged, SlotGroups, merge};
 use crate::memory::{MemoryPool, Reservation, width};
 use crate::plan::{Output, SelectPlan};
@@ -124,13 +125,12 @@ impl GroupPlan {
     pub(super) fn collect<'m, 't: 'm>(
         &self,
         slot: usize,
-        filter: &FilterPlan,
-        order: &[usize],
+        filter: &SlotFilter<'_>,
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<Option<SlotGroups>, ExecError> {
         let mut grouping = Grouping::new(&self.group_by, slot)?;
         for chunk in chunks {
-            let selection = filter.select(&chunk, order, Selection::all(chunk.rows()))?;
+            let selection = filter.select(&chunk, Selection::all(chunk.rows()))?;
             if selection.count() == 0 {
                 continue;
             }

@@ -28,10 +28,27 @@ pub(crate) struct Morsel<'t> {
     projection: &'t [usize],
     fetched: RefCell<Option<Fetched>>,
     reader: RefCell<Option<Box<dyn MorselReader + 't>>>,
-    columns: RefCell<BTreeMap<usize, ArrayRef>>,
-    codes: RefCell<BTreeMap<usize, Option<Codes>>>,
+    /// Rows for which columns are read from now on.
+    given: RefCell<Range<usize>>,
+    columns: RefCell<BTreeMap<usize, Part<ArrayRef>>>,
+    codes: RefCell<BTreeMap<usize, Option<Part<Codes>>>>,
     borrowed: RefCell<Vec<BorrowedBuffer>>,
     reservation: RefCell<Reservation>,
+}
+
+/// Values of some rows.
+#[derive(Clone)]
+struct Part<T> {
+    rows: Range<usize>,
+    values: T,
+}
+
+impl<T> Part<T> {
+    /// Where `rows` of the morsel lie.
+    fn place(&self, rows: &Range<usize>) -> Range<usize> {
+        debug_assert!(self.rows.start <= rows.start && rows.end <= self.rows.end);
+        rows.start - self.rows.start..rows.end - self.rows.start
+    }
 }
 
 impl<'t> Morsel<'t> {
@@ -52,6 +69,7 @@ impl<'t> Morsel<'t> {
             projection,
             fetched: RefCell::new(fetched),
             reader: RefCell::new(None),
+            given: RefCell::new(0..rows),
             columns: RefCell::default(),
             codes: RefCell::default(),
         }
@@ -71,7 +89,19 @@ impl<'t> Morsel<'t> {
         })
     }
 
-    fn column(&self, column: usize) -> Result<ArrayRef, ExecError> {
+    /// No other rows are asked for from now on.
+    pub(crate) fn need(&self, rows: Range<usize>) {
+        let is_known = *self.given.borrow() == rows;
+        // A reader that is not open yet has nothing to leave out.
+        if !is_known
+            && let Some(reader) = &mut *self.reader.borrow_mut()
+            && reader.need(rows.clone())
+        {
+            self.given.replace(rows);
+        }
+    }
+
+    fn column(&self, column: usize) -> Result<Part<ArrayRef>, ExecError> {
         if let Some(values) = self.columns.borrow().get(&column) {
             return Ok(values.clone());
         }
@@ -82,11 +112,17 @@ impl<'t> Morsel<'t> {
         );
         let values = read?;
         self.check(column, values.len(), values.data_type())?;
+        let values = self.part(values);
         self.columns.borrow_mut().insert(column, values.clone());
         Ok(values)
     }
 
-    fn codes(&self, column: usize) -> Result<Option<Codes>, ExecError> {
+    fn part<T>(&self, values: T) -> Part<T> {
+        let rows = self.given.borrow().clone();
+        Part { rows, values }
+    }
+
+    fn codes(&self, column: usize) -> Result<Option<Part<Codes>>, ExecError> {
         if let Some(codes) = self.codes.borrow().get(&column) {
             return Ok(codes.clone());
         }
@@ -98,6 +134,7 @@ impl<'t> Morsel<'t> {
         if let Some(codes) = &codes {
             self.check(column, codes.rows().len(), codes.values().data_type())?;
         }
+        let codes = codes.map(|codes| self.part(codes));
         self.codes.borrow_mut().insert(column, codes.clone());
         Ok(codes)
     }
@@ -160,16 +197,17 @@ impl<'t> Morsel<'t> {
         Ok(reader)
     }
 
-    /// The columns that were read.
-    pub(crate) fn columns_read(&self) -> Vec<usize> {
+    /// The columns that were read, and their rows.
+    pub(crate) fn columns_read(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
         let columns = self.columns.borrow();
         let codes = self.codes.borrow();
-        let coded = codes.iter().filter(|(_, codes)| codes.is_some());
-        columns
-            .keys()
-            .chain(coded.map(|(column, _)| column))
-            .copied()
-            .collect()
+        let mut read: BTreeMap<usize, Range<usize>> = BTreeMap::new();
+        read.extend(columns.iter().map(|(column, part)| (*column, part.rows.clone())));
+        let coded = codes
+            .iter()
+            .filter_map(|(column, part)| Some((*column, part.as_ref()?)));
+        read.extend(coded.map(|(column, part)| (column, part.rows.clone())));
+        read.into_iter()
     }
 
     /// Frees the columns that no array shares, and returns their reservation.
@@ -190,8 +228,9 @@ impl<'t> Morsel<'t> {
                 .in_part(format!("morsel {}", self.index))
                 .in_column(field.name()))
         };
-        if rows != self.rows {
-            return refuse(format!("{rows} values for {} rows", self.rows));
+        let expected = self.given.borrow().len();
+        if rows != expected {
+            return refuse(format!("{rows} values for {expected} rows"));
         }
         if data_type != field.data_type() && !is_narrow(data_type, field.data_type()) {
             return refuse(format!("values of type {data_type}, not {}", field.data_type()));
@@ -209,6 +248,11 @@ pub(crate) struct Chunk<'m, 't> {
 }
 
 impl Chunk<'_, '_> {
+    /// Its rows in the morsel.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.start..self.start + self.rows
+    }
+
     /// Whether statistics let a row of the morsel meet `condition`, which cannot fail.
     pub(crate) fn may_meet(&self, condition: &Expr) -> bool {
         may_hold(condition, self.morsel.table, self.morsel.index)
@@ -225,7 +269,9 @@ impl ColumnSource for Chunk<'_, '_> {
             return Ok(values.clone());
         }
         let Some(codes) = self.codes(index)? else {
-            return Ok(self.morsel.column(index)?.slice(self.start, self.rows));
+            let part = self.morsel.column(index)?;
+            let place = part.place(&self.range());
+            return Ok(part.values.slice(place.start, place.len()));
         };
         let values = values_of(index, &codes)?;
         self.decoded.borrow_mut().insert(index, values.clone());
@@ -233,8 +279,8 @@ impl ColumnSource for Chunk<'_, '_> {
     }
 
     fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
-        let rows = self.start..self.start + self.rows;
-        Ok(self.morsel.codes(index)?.map(|codes| codes.slice(rows)))
+        let part = self.morsel.codes(index)?;
+        Ok(part.map(|part| part.values.slice(part.place(&self.range()))))
     }
 }
 

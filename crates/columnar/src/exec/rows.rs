@@ -13,12 +13,13 @@ use arrow::error::ArrowError;
 
 use super::collected::SlotRows;
 use super::morsel::Chunk;
+use super::slot_filter::SlotFilter;
 use super::slots::SlotRange;
 use super::sort::sorted_rows;
 use super::threshold::Threshold;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
-use crate::filter::{FilterPlan, Hint, Selection, cost_per_row};
+use crate::filter::{Hint, Selection, cost_per_row};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, RetainedSize, copies_bytes, width};
 use crate::plan::{SelectPlan, SortKey};
 
@@ -59,6 +60,11 @@ impl RowPlan {
         }
     }
 
+    /// Whether the rows of a chunk may decide that no later one is read.
+    pub(super) fn may_end_early(&self) -> bool {
+        self.needed < usize::MAX
+    }
+
     pub(super) fn cost_per_row(&self) -> f64 {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns.iter().chain(keys).map(cost_per_row).sum()
@@ -66,8 +72,7 @@ impl RowPlan {
 
     pub(super) fn collect<'m, 't: 'm>(
         &self,
-        filter: &FilterPlan,
-        order: &[usize],
+        filter: &SlotFilter<'_>,
         needed: Option<&Expr>,
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<SlotRows, ExecError> {
@@ -84,7 +89,7 @@ impl RowPlan {
                 }
                 selection.and(&no_worse.evaluate_condition(&chunk)?);
             }
-            selection = filter.select(&chunk, order, selection)?;
+            selection = filter.select(&chunk, selection)?;
             if let Some(needed) = needed {
                 self.hint.narrow(needed, &chunk, &mut selection)?;
             }

@@ -17,6 +17,7 @@ use super::merging::Merging;
 use super::morsel::Morsel;
 use super::ordering::Ordering as GroupOrdering;
 use super::phase::{End, Phase, Scanning};
+use super::slot_filter::SlotFilter;
 use super::slots::SlotRange;
 use crate::error::ExecError;
 use crate::expr::Expr;
@@ -367,9 +368,10 @@ impl ScanStage {
                 .skipped_morsels
                 .fetch_add(skipped.len(), Ordering::Relaxed);
         }
+        let filter = SlotFilter::new(&self.plan.filter);
         if kept.is_empty() {
             let none = &mut std::iter::empty();
-            return Ok(Some(self.plan.collect(slot, &[], None, none)?));
+            return Ok(Some(self.plan.collect(slot, &filter, None, none)?));
         }
         let mut fetched = scanning.take_input(slot)?;
         let scan = &self.plan.scan;
@@ -384,7 +386,11 @@ impl ScanStage {
             )
         };
         let mut morsels: Vec<Morsel<'_>> = kept.iter().map(morsel).collect();
-        let order = self.plan.filter.next_order();
+        if self.plan.looks_ahead()
+            && let [morsel] = &morsels[..]
+        {
+            filter.look_ahead(morsel, rows.clone(), is_cancelled)?;
+        }
         let mut cancelled = false;
         let chunks = morsels.iter().flat_map(|morsel| match more {
             0 => morsel.chunks(rows.clone()),
@@ -394,11 +400,11 @@ impl ScanStage {
             cancelled = is_cancelled();
             !cancelled
         });
-        let mut collected = self.plan.collect(slot, &order, needed, &mut chunks)?;
+        let mut collected = self.plan.collect(slot, &filter, needed, &mut chunks)?;
         drop(chunks);
         if let Some(stored) = self.plan.stored() {
             for (morsel, &number) in morsels.iter().zip(&kept) {
-                self.measured.decoded.add(stored, number, &morsel.columns_read());
+                self.measured.decoded.add(stored, number, morsel.columns_read());
             }
         }
         if cancelled {

@@ -123,12 +123,22 @@ impl FilterPlan {
         mut selection: Selection,
     ) -> Result<Selection, ExecError> {
         for &step in order {
-            if selection.count() == 0 {
-                break;
-            }
-            self.steps[step].narrow(rows, &mut selection)?;
+            self.narrow(step, rows, &mut selection)?;
         }
         Ok(selection)
+    }
+
+    /// Drops the selected rows that do not pass `step`.
+    pub(crate) fn narrow(
+        &self,
+        step: usize,
+        rows: &dyn ColumnSource,
+        selection: &mut Selection,
+    ) -> Result<(), ExecError> {
+        match selection.count() {
+            0 => Ok(()),
+            _ => self.steps[step].narrow(rows, selection),
+        }
     }
 
     pub(crate) fn explain(&self, f: &mut dyn fmt::Write, indent: &str) -> fmt::Result {

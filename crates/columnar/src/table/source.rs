@@ -2,6 +2,7 @@
 //! bytes, never in a slot, and [`StoredTable::open_fetched`] decodes them, in a slot.
 
 use std::fmt::Debug;
+use std::ops::Range;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
@@ -97,6 +98,14 @@ pub trait MorselReader {
         Ok(None)
     }
 
+    /// Says that columns which are read from now on are needed for `rows` only, which are rows of the
+    /// morsel. Returns whether [`column`](Self::column) and [`codes`](Self::codes) then give values
+    /// of these rows; the default is no, and they give all.
+    fn need(&mut self, rows: Range<usize>) -> bool {
+        let _ = rows;
+        false
+    }
+
     /// The most bytes that [`column`](Self::column) allocates for `column`. The default is 0: the
     /// table has the values, or the reader [holds](Self::bytes) them.
     fn bytes_to_read(&self, column: usize) -> usize {
@@ -107,6 +116,31 @@ pub trait MorselReader {
     /// The bytes of values that the reader holds and its table does not. The default is 0.
     fn bytes(&self) -> usize {
         0
+    }
+}
+
+/// What holds values in a [`StoredTable`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Pages, if the table has some and knows them.
+    pub pages: Option<usize>,
+    /// Bytes as they are stored.
+    pub bytes: usize,
+}
+
+impl Default for Held {
+    fn default() -> Self {
+        Self {
+            pages: Some(0),
+            bytes: 0,
+        }
+    }
+}
+
+impl Held {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.pages = self.pages.zip(other.pages).map(|(pages, others)| pages + others);
+        self.bytes += other.bytes;
     }
 }
 
@@ -125,11 +159,14 @@ pub trait StoredTable: TableSource {
         false
     }
 
-    /// The pages that hold these columns of `morsel`, for people. The default is `None`: it has none,
-    /// or does not know.
-    fn pages(&self, morsel: usize, projection: &[usize]) -> Option<usize> {
-        let _ = (morsel, projection);
-        None
+    /// What holds `rows` of a column of `morsel`, for people. The default: bytes of all rows, and no
+    /// pages.
+    fn held(&self, morsel: usize, column: usize, rows: Range<usize>) -> Held {
+        let _ = rows;
+        Held {
+            pages: None,
+            bytes: self.bytes_to_fetch(morsel, &[column]),
+        }
     }
 
     /// The most bytes that [`open_fetched`](Self::open_fetched) allocates beyond the fetched ones.

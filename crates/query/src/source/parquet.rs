@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A morsel is a row group, or a range of a large group if the file has a page index. The columns'
-//! bytes are fetched together, and each column is decoded on first use: strings as `Utf8View`,
-//! which share the pages' bytes. The row group's statistics are its zone map.
+//! bytes are fetched together, unless they are at hand, and each column is decoded on first use, in the
+//! pages with rows that are left: strings as `Utf8View`, which share the pages' bytes. The row group's statistics are its zone map.
 
 mod chunks;
 mod coded;
@@ -28,11 +28,12 @@ use std::sync::{Arc, OnceLock};
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder, RowSelection};
+use ::parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use columnar::{
-    Codes, ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MorselReader, ReadError, StoredTable,
+    Codes, ColumnStatistics, Fetched, Fetching, Held, MORSEL_ROWS, MorselReader, ReadError, StoredTable,
     TableSource,
 };
 
@@ -88,6 +89,11 @@ struct Morsel {
 impl Morsel {
     fn located(&self, error: ReadError) -> ReadError {
         error.in_part(format!("row group {}", self.row_group))
+    }
+
+    /// Rows of the morsel as rows of its row group.
+    fn within(&self, rows: &Range<usize>) -> Range<usize> {
+        self.rows.start + rows.start..self.rows.start + rows.end
     }
 }
 
@@ -216,7 +222,7 @@ impl TableSource for ParquetTable {
 impl StoredTable for ParquetTable {
     fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize {
         let morsel = &self.morsels[morsel];
-        let ranges = self.files[morsel.file].ranges(morsel, projection);
+        let ranges = self.files[morsel.file].ranges(morsel.row_group, &morsel.rows, projection);
         // The fetch reports this failure.
         ranges.map_or(0, |ranges| chunks::bytes_of(&ranges))
     }
@@ -225,14 +231,22 @@ impl StoredTable for ParquetTable {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];
         // A read reports damage.
-        let ranges = file.ranges(morsel, projection);
+        let ranges = file.ranges(morsel.row_group, &morsel.rows, projection);
         ranges.is_ok_and(|ranges| file.source.is_at_hand(&ranges))
     }
 
-    fn pages(&self, morsel: usize, projection: &[usize]) -> Option<usize> {
+    fn held(&self, morsel: usize, column: usize, rows: Range<usize>) -> Held {
         let morsel = &self.morsels[morsel];
-        let metadata = &self.files[morsel.file].metadata;
-        chunks::pages(metadata, morsel.row_group, &morsel.rows, projection)
+        let file = &self.files[morsel.file];
+        let rows = morsel.within(&rows);
+        // A read reports damage.
+        let ranges = file
+            .ranges(morsel.row_group, &rows, &[column])
+            .unwrap_or_default();
+        Held {
+            pages: chunks::pages(&file.metadata, morsel.row_group, &rows, &[column]),
+            bytes: chunks::bytes_of(&ranges),
+        }
     }
 
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
@@ -256,7 +270,7 @@ impl StoredTable for ParquetTable {
     fn requests(&self, morsel: usize, projection: &[usize]) -> usize {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];
-        let ranges = file.ranges(morsel, projection);
+        let ranges = file.ranges(morsel.row_group, &morsel.rows, projection);
         match (file.source.as_awaited(), ranges) {
             (Some(source), Ok(ranges)) => source.requests(&ranges),
             _ => 1,
@@ -273,6 +287,7 @@ impl StoredTable for ParquetTable {
         Ok(Box::new(ParquetReader {
             file: &self.files[morsel.file],
             morsel,
+            rows: morsel.rows.clone(),
             fetched: Arc::new(fetched),
         }))
     }
@@ -331,21 +346,30 @@ impl ParquetFile {
         Ok(())
     }
 
-    fn ranges(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, String> {
-        let rows = (!morsel.whole).then(|| morsel.rows.clone());
-        guarded(|| {
-            chunks::ranges(
-                &self.metadata,
-                morsel.row_group,
-                rows,
-                projection,
-                self.source.bytes(),
-            )
-        })
+    fn ranges(
+        &self,
+        row_group: usize,
+        rows: &Range<usize>,
+        projection: &[usize],
+    ) -> Result<Vec<Range<u64>>, String> {
+        let rows = (*rows != self.all_rows(row_group)).then(|| rows.clone());
+        guarded(|| chunks::ranges(&self.metadata, row_group, rows, projection, self.source.bytes()))
+    }
+
+    /// Where the pages of all columns lie; `None` if the file does not say it of each.
+    fn index(&self, row_group: usize) -> Option<&[OffsetIndexMetaData]> {
+        let index = self.metadata.metadata().offset_index()?.get(row_group)?;
+        let is_known = |column: &OffsetIndexMetaData| !column.page_locations().is_empty();
+        (!index.is_empty() && index.iter().all(is_known)).then_some(&index[..])
+    }
+
+    fn all_rows(&self, row_group: usize) -> Range<usize> {
+        let rows = self.metadata.metadata().row_group(row_group).num_rows();
+        0..usize::try_from(rows).unwrap_or(0)
     }
 
     fn ranges_to_read(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, ReadError> {
-        let ranges = self.ranges(morsel, projection);
+        let ranges = self.ranges(morsel.row_group, &morsel.rows, projection);
         ranges.map_err(|message| morsel.located(self.error(message)))
     }
 
@@ -354,11 +378,7 @@ impl ParquetFile {
         let mut morsels = Vec::new();
         for (row_group, group) in metadata.row_groups().iter().enumerate() {
             let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-            let index = metadata.offset_index().and_then(|index| index.get(row_group));
-            let index = index.filter(|columns| {
-                !columns.is_empty() && columns.iter().all(|column| !column.page_locations().is_empty())
-            });
-            let cuts = match index {
+            let cuts = match self.index(row_group) {
                 Some(index) => cuts(group, index, rows, RANGE_ROWS.max(rows.div_ceil(RANGES_MAX))),
                 None => std::iter::once(0..rows).collect(),
             };
@@ -415,17 +435,19 @@ impl ParquetFile {
 struct ParquetReader<'a> {
     file: &'a ParquetFile,
     morsel: &'a Morsel,
+    /// Those to read of the row group.
+    rows: Range<usize>,
     /// No bytes if they were at hand.
     fetched: Arc<Fetched>,
 }
 
 impl MorselReader for ParquetReader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        let Morsel { row_group, rows, .. } = self.morsel;
+        let (row_group, rows) = (self.morsel.row_group, &self.rows);
         let metadata = &self.file.metadata;
         let chunks = self.chunks(column)?;
         let read = || {
-            let column = FlatColumn::of(metadata, *row_group, column).filter(numbers::may_be);
+            let column = FlatColumn::of(metadata, row_group, column).filter(numbers::may_be);
             let column = column.filter(|_| rows.len() <= BATCH_ROWS);
             Ok(column.and_then(|column| numbers::read(&column, &chunks, rows)))
         };
@@ -442,9 +464,8 @@ impl MorselReader for ParquetReader<'_> {
     }
 
     fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
-        let Morsel { row_group, rows, .. } = self.morsel;
-        let metadata = &self.file.metadata;
-        let flat = FlatColumn::of(metadata, *row_group, column).filter(coded::may_be);
+        let (row_group, rows) = (self.morsel.row_group, &self.rows);
+        let flat = FlatColumn::of(&self.file.metadata, row_group, column).filter(coded::may_be);
         let Some(flat) = flat.filter(|_| rows.len() <= BATCH_ROWS) else {
             return Ok(None);
         };
@@ -454,14 +475,22 @@ impl MorselReader for ParquetReader<'_> {
         Ok(guarded(read).unwrap_or(None))
     }
 
+    fn need(&mut self, rows: Range<usize>) -> bool {
+        let is_indexed = self.file.index(self.morsel.row_group).is_some();
+        if is_indexed {
+            self.rows = self.morsel.within(&rows);
+        }
+        is_indexed
+    }
+
     fn bytes_to_read(&self, column: usize) -> usize {
-        let Morsel { row_group, rows, .. } = self.morsel;
+        let (row_group, rows) = (self.morsel.row_group, &self.rows);
         guarded(|| {
             let read = match self.fetched.bytes() {
-                0 => chunks::bytes_of(&self.file.ranges(self.morsel, &[column])?),
+                0 => chunks::bytes_of(&self.file.ranges(row_group, rows, &[column])?),
                 _ => 0,
             };
-            let decoded = chunks::bytes_to_read(&self.file.metadata, *row_group, rows.len(), column);
+            let decoded = chunks::bytes_to_read(&self.file.metadata, row_group, rows.len(), column);
             Ok(decoded.saturating_add(read))
         })
         .unwrap_or(0)
@@ -474,29 +503,25 @@ impl ParquetReader<'_> {
         if self.fetched.bytes() > 0 {
             return Ok(Chunks::new(file_bytes, Arc::clone(&self.fetched)));
         }
-        let ranges = self.file.ranges_to_read(self.morsel, &[column])?;
+        let ranges = self.file.ranges(self.morsel.row_group, &self.rows, &[column]);
+        let ranges = ranges.map_err(|message| self.morsel.located(self.file.error(message)))?;
         let read = byte_source::fetch(self.file.source.as_ref(), &ranges);
         let read = read.map_err(|error| self.morsel.located(error))?;
         Ok(Chunks::new(file_bytes, Arc::new(read)))
     }
 
     fn read(&self, column: usize, chunks: Chunks) -> Result<ArrayRef, String> {
-        let Morsel {
-            row_group,
-            ref rows,
-            whole,
-            ..
-        } = *self.morsel;
+        let (row_group, rows) = (self.morsel.row_group, &self.rows);
+        let group_rows = self.file.all_rows(row_group);
         let mask = ProjectionMask::roots(self.file.metadata.parquet_schema(), [column]);
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.file.metadata.clone())
                 .with_row_groups(vec![row_group])
                 .with_projection(mask)
                 .with_batch_size(rows.len().min(BATCH_ROWS));
-        if !whole {
-            let group_rows = self.file.metadata.metadata().row_group(row_group).num_rows();
-            let group_rows = usize::try_from(group_rows).map_err(|error| error.to_string())?;
-            let selection = RowSelection::from_consecutive_ranges(std::iter::once(rows.clone()), group_rows);
+        if *rows != group_rows {
+            let rows = std::iter::once(rows.clone());
+            let selection = RowSelection::from_consecutive_ranges(rows, group_rows.end);
             builder = builder.with_row_selection(selection);
         }
         let mut reader = builder.build().map_err(|error| error.to_string())?;

@@ -1,6 +1,7 @@
 //! Queries from SQL to rows, through every layer below the program.
 
 mod cancelling;
+mod clustered;
 mod deadlines;
 mod differential;
 mod folder;

@@ -1,0 +1,82 @@
+//! The filter of a slot, before or while its chunks are collected.
+//!
+//! A chunk is filtered when it is collected. The chunks of a stored morsel are all filtered before, a
+//! step after the other, since rows that pass often lie together, as in a file in the order of time:
+//! later steps and outputs then read their columns where rows are left.
+//!
+//! ```text
+//!   chunks               │ 0 │ 1 │ 2 │ 3 │ 4 │ 5 │ 6 │
+//!   counter = 62         │   │   │ x │ x │ x │   │   │     columns read from here on: chunks 2 .. 5
+//!   url <> ''            │   │   │   │ x │ x │   │   │                                        3 .. 5
+//! ```
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::morsel::{Chunk, Morsel};
+use crate::error::ExecError;
+use crate::expr::ColumnSource as _;
+use crate::filter::{FilterPlan, Selection};
+
+pub(super) struct SlotFilter<'a> {
+    plan: &'a FilterPlan,
+    order: Vec<usize>,
+    /// Of the chunks to come, if they were filtered ahead.
+    ahead: RefCell<VecDeque<Selection>>,
+}
+
+impl<'a> SlotFilter<'a> {
+    pub(super) fn new(plan: &'a FilterPlan) -> Self {
+        Self {
+            order: plan.next_order(),
+            plan,
+            ahead: RefCell::default(),
+        }
+    }
+
+    /// Filters all chunks of `rows`, which have to be collected in this order. After a cancellation it
+    /// leaves them as they are.
+    pub(super) fn look_ahead(
+        &self,
+        morsel: &Morsel<'_>,
+        rows: Range<usize>,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), ExecError> {
+        if self.order.is_empty() {
+            return Ok(());
+        }
+        let chunks: Vec<Chunk<'_, '_>> = morsel.chunks(rows).collect();
+        let mut ahead: VecDeque<Selection> =
+            chunks.iter().map(|chunk| Selection::all(chunk.rows())).collect();
+        for &step in &self.order {
+            for (chunk, selection) in chunks.iter().zip(&mut ahead) {
+                if is_cancelled() {
+                    return Ok(());
+                }
+                self.plan.narrow(step, chunk, selection)?;
+            }
+            let is_left = |selection: &Selection| selection.count() > 0;
+            let (Some(first), Some(last)) = (ahead.iter().position(is_left), ahead.iter().rposition(is_left))
+            else {
+                break;
+            };
+            morsel.need(chunks[first].range().start..chunks[last].range().end);
+        }
+        self.ahead.replace(ahead);
+        Ok(())
+    }
+
+    /// Those of the selected rows that pass.
+    pub(super) fn select(&self, chunk: &Chunk<'_, '_>, selection: Selection) -> Result<Selection, ExecError> {
+        match self.ahead.borrow_mut().pop_front() {
+            Some(mut ahead) => {
+                if !selection.is_all() {
+                    ahead.and(&selection.mask());
+                }
+                Ok(ahead)
+            }
+            None => self.plan.select(chunk, &self.order, selection),
+        }
+    }
+}

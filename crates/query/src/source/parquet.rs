@@ -7,7 +7,8 @@
 //!
 //! A morsel is a row group, or a range of a large group if the file has a page index. The columns'
 //! bytes are fetched together, unless they are at hand, and each column is decoded on first use, in the
-//! pages with rows that are left: strings as `Utf8View`, which share the pages' bytes. The row group's statistics are its zone map.
+//! pages with rows that are left: strings as `Utf8View`, which share the pages' bytes. The row group's
+//! statistics are its zone map.
 
 mod chunks;
 mod coded;

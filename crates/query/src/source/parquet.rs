@@ -19,6 +19,8 @@ mod hybrid;
 mod numbers;
 mod pages;
 mod validity;
+#[cfg(test)]
+mod written;
 
 use std::fmt::Display;
 use std::io;

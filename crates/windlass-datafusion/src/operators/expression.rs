@@ -58,6 +58,15 @@ impl<'a> Columns<'a> {
         expr.downcast_ref::<LikeExpr>().and_then(|like| self.like(like))
     }
 
+    /// Whether all of `conditions` hold; `Some(None)` if there are none.
+    pub(super) fn all(&self, conditions: &[Arc<dyn PhysicalExpr>]) -> Option<Option<Expr>> {
+        let conditions: Option<Vec<Expr>> = conditions.iter().map(|one| self.expr(one)).collect();
+        match conditions? {
+            none if none.is_empty() => Some(None),
+            some => Some(Some(Expr::all(some).ok()?)),
+        }
+    }
+
     /// As [`expr`](Self::expr); numbers that are summed as doubles may come exact.
     pub(super) fn argument(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<Expr> {
         let exact = expr.downcast_ref::<CastExpr>().filter(|cast| {
@@ -142,6 +151,12 @@ impl<'a> Columns<'a> {
             Some(found)
         }
     }
+}
+
+/// Expressions as a plan shows them.
+pub(super) fn texts(exprs: &[Arc<dyn PhysicalExpr>]) -> String {
+    let texts: Vec<String> = exprs.iter().map(ToString::to_string).collect();
+    texts.join(", ")
 }
 
 fn literal_of(literal: &Literal) -> Option<Expr> {

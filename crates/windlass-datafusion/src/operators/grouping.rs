@@ -22,7 +22,7 @@ use datafusion::physical_plan::ExecutionPlan as _;
 use datafusion::physical_plan::InputOrderMode;
 use datafusion::physical_plan::aggregates::AggregateExec;
 
-use super::expression::{Columns, is_lossless};
+use super::expression::{Columns, is_lossless, texts};
 use super::input::Input;
 use super::source::Source;
 
@@ -115,12 +115,7 @@ impl Grouping {
     pub(super) fn select(&self, table: Arc<dyn TableSource>) -> Option<SelectPlan> {
         let (known, read) = (self.source.schema(), table.schema());
         let columns = Columns::new(&known, &read);
-        let filters = self.filters.iter().map(|filter| columns.expr(filter));
-        let filters: Vec<Expr> = filters.collect::<Option<_>>()?;
-        let filter = match filters.is_empty() {
-            true => None,
-            false => Some(Expr::all(filters).ok()?),
-        };
+        let filter = columns.all(&self.filters)?;
         let keys = self.keys.iter().map(|key| columns.expr(key).filter(is_key));
         let keys: Vec<Expr> = keys.collect::<Option<_>>()?;
         let mut aggregates = Vec::new();
@@ -256,10 +251,6 @@ fn can_become(ours: &DataType, theirs: &DataType) -> bool {
 
 impl fmt::Display for Grouping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let texts = |exprs: &[Arc<dyn PhysicalExpr>]| {
-            let texts: Vec<String> = exprs.iter().map(ToString::to_string).collect();
-            texts.join(", ")
-        };
         let calls: Vec<&str> = self.calls.iter().map(|call| call.expr.name()).collect();
         write!(
             f,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::iter::StepBy;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use arrow::array::RecordBatch;
 use arrow::compute::BatchCoalescer;
@@ -223,7 +224,7 @@ impl Reading {
                 return Ok(last);
             };
             if let Some(fetching) = fetching {
-                // A slot that has no bytes fails with the reason.
+                // If it failed, the slot has the error, or reads by itself.
                 drop(fetching.await);
             }
             left.next = self.begin(&left.opened.stage, left.slots.next());
@@ -247,6 +248,7 @@ impl Reading {
 
     fn begin(&self, stage: &Arc<ScanStage>, slot: Option<usize>) -> Option<(usize, Fetching)> {
         let slot = slot?;
+        // Without a quota none is refused.
         let fetch = stage.begin_fetch(slot).ok().flatten();
         Some((slot, fetch.map(|fetch| self.fetching(fetch))))
     }
@@ -267,11 +269,11 @@ impl Reading {
 async fn turn() {
     let mut had = false;
     poll_fn(|cx| match had {
-        true => std::task::Poll::Ready(()),
+        true => Poll::Ready(()),
         false => {
             had = true;
             cx.waker().wake_by_ref();
-            std::task::Poll::Pending
+            Poll::Pending
         }
     })
     .await;

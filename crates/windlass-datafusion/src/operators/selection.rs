@@ -11,7 +11,7 @@ use datafusion::physical_expr::utils::split_conjunction;
 use datafusion::physical_expr_common::physical_expr::{snapshot_generation, snapshot_physical_expr};
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
-use super::expression::Columns;
+use super::expression::{Columns, texts};
 use super::input::Input;
 use super::source::Source;
 
@@ -61,15 +61,10 @@ impl Selection {
     pub(super) fn select(&self, table: Arc<dyn TableSource>) -> Option<SelectPlan> {
         let (known, read) = (self.source.schema(), table.schema());
         let columns = Columns::new(&known, &read);
-        let filters = self.filters.iter().map(|filter| columns.expr(filter));
-        let filters: Vec<Expr> = filters.collect::<Option<_>>()?;
-        if filters.iter().any(Expr::can_fail) {
+        let filter = columns.all(&self.filters)?;
+        if filter.as_ref().is_some_and(Expr::can_fail) {
             return None;
         }
-        let filter = match filters.is_empty() {
-            true => None,
-            false => Some(Expr::all(filters).ok()?),
-        };
         let outputs = self.columns.iter().map(|column| {
             let column = columns.expr(column)?;
             Some((String::new(), column))
@@ -80,6 +75,25 @@ impl Selection {
         Some(SelectPlan {
             filter,
             ..SelectPlan::new(table, output)
+        })
+    }
+
+    /// By what joins and sorts know by now: rows for which it is not true are not needed. A part that
+    /// the stages cannot compute is left out.
+    fn needed(&self, table: &dyn TableSource) -> Result<Option<Expr>> {
+        let (known, read) = (self.source.schema(), table.schema());
+        let columns = Columns::new(&known, &read);
+        let mut conditions = Vec::new();
+        for hint in &self.hints {
+            let hint = snapshot_physical_expr(Arc::clone(hint))?;
+            let parts = split_conjunction(&hint);
+            let parts = parts.into_iter().filter_map(|part| columns.expr(part));
+            conditions.extend(parts.filter(|part| !part.can_fail()));
+        }
+        Ok(match conditions.is_empty() {
+            true => None,
+            // A condition of another type is none.
+            false => Expr::all(conditions).ok(),
         })
     }
 }
@@ -104,31 +118,8 @@ impl Needed {
     }
 }
 
-impl Selection {
-    fn needed(&self, table: &dyn TableSource) -> Result<Option<Expr>> {
-        let (known, read) = (self.source.schema(), table.schema());
-        let columns = Columns::new(&known, &read);
-        let mut conditions = Vec::new();
-        for hint in &self.hints {
-            let hint = snapshot_physical_expr(Arc::clone(hint))?;
-            let parts = split_conjunction(&hint);
-            let parts = parts.into_iter().filter_map(|part| columns.expr(part));
-            conditions.extend(parts.filter(|part| !part.can_fail()));
-        }
-        Ok(match conditions.is_empty() {
-            true => None,
-            // A condition of another type is none.
-            false => Expr::all(conditions).ok(),
-        })
-    }
-}
-
 impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let texts = |exprs: &[Arc<dyn PhysicalExpr>]| {
-            let texts: Vec<String> = exprs.iter().map(ToString::to_string).collect();
-            texts.join(", ")
-        };
         write!(
             f,
             "scan=[{}], filter=[{}], columns=[{}]",

@@ -117,6 +117,17 @@ pub(crate) fn folder_of_two_files() -> TempDir {
     folder
 }
 
+/// The third has two of the columns, the other way round.
+pub(crate) fn folder_with_another_file() -> TempDir {
+    let folder = folder_of_two_files();
+    let fewer: Vec<RecordBatch> = batches()
+        .iter()
+        .map(|batch| batch.project(&[1, 0]).expect("two columns"))
+        .collect();
+    write(&folder.path().join("c.parquet"), &fewer);
+    folder
+}
+
 pub(crate) async fn in_files(session: &SessionContext, folder: &Path) {
     let folder = format!("{}/", folder.display());
     let registered = session.register_parquet("t", folder, ParquetReadOptions::default());
@@ -336,12 +347,7 @@ fn a_sum_that_overflows_is_datafusions() {
 #[test]
 fn files_with_other_columns_are_datafusions() {
     let engine = Operators::with_workers(2);
-    let folder = folder_of_two_files();
-    let fewer: Vec<RecordBatch> = batches()
-        .iter()
-        .map(|batch| batch.project(&[1, 0]).expect("two columns"))
-        .collect();
-    write(&folder.path().join("c.parquet"), &fewer);
+    let folder = folder_with_another_file();
     block_on_many_threads(async {
         let (ours, plain) = (engine.session(2), Plain.session(2));
         for session in [&ours, &plain] {

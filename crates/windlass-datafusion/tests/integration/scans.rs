@@ -13,7 +13,8 @@ use rustix::fs::{Advice, fadvise};
 
 use crate::engine::{Engine, Operators, Plain, block_on_many_threads};
 use crate::operators::{
-    analyzed, batches, condition, folder_of_two_files, in_files, in_memory, jobs, plan, rows, write,
+    analyzed, batches, condition, folder_of_two_files, folder_with_another_file, in_files, in_memory, jobs,
+    plan, rows, write,
 };
 use crate::rows::assert_same;
 use crate::source::eventually;
@@ -216,12 +217,7 @@ fn rows_come_in_batches_of_the_sessions_length_and_end_with_a_limit() {
 #[test]
 fn rows_of_files_with_other_columns_are_datafusions() {
     let engine = Operators::with_workers(2);
-    let folder = folder_of_two_files();
-    let fewer: Vec<RecordBatch> = batches()
-        .iter()
-        .map(|batch| batch.project(&[1, 0]).expect("two columns"))
-        .collect();
-    write(&folder.path().join("c.parquet"), &fewer);
+    let folder = folder_with_another_file();
     block_on_many_threads(async {
         let (ours, plain) = (engine.session(2), Plain.session(2));
         for session in [&ours, &plain] {

@@ -81,17 +81,13 @@ fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -
 
 #[cfg(test)]
 mod tests {
-    use ::parquet::arrow::ArrowWriter;
-    use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use ::parquet::file::properties::{WriterProperties, WriterVersion};
     use arrow::array::{
         Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
     };
-    use arrow::compute::{cast, concat};
-    use columnar::TableSource as _;
     use proptest::prelude::*;
 
-    use super::super::{ParquetTable, byte_source, chunks};
+    use super::super::written::assert_reads;
     use super::*;
 
     /// A column of each type that is known here: of `values` values, and NULL where `nulls` says.
@@ -160,38 +156,12 @@ mod tests {
                 .set_write_batch_size(page_rows)
                 .set_max_row_group_row_count(Some(group_rows))
                 .build();
-            let mut file = tempfile::NamedTempFile::new().unwrap();
-            let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
-            writer.write(&batch).unwrap();
-            writer.close().unwrap();
-
-            let table = ParquetTable::open("t", file.path()).unwrap();
-            let metadata = &table.files[0].metadata;
-            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.reopen().unwrap(), metadata.clone());
-            let whole: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
-            for column in 0..batch.num_columns() {
-                let mut parts = Vec::new();
-                for group in 0..table.morsels() {
-                    let rows = table.rows(group);
-                    let cut = cut.min(rows);
-                    for wanted in [0..cut, cut..rows].into_iter().filter(|wanted| !wanted.is_empty()) {
-                        let source = table.files[0].source.as_ref();
-                        let part = (wanted.len() < rows).then(|| wanted.clone());
-                        let ranges = chunks::ranges(metadata, group, part, &[column], source.bytes()).unwrap();
-                        let fetched = byte_source::fetch(source, &ranges).unwrap();
-                        let chunks = Chunks::new(source.bytes(), Arc::new(fetched));
-                        let flat = FlatColumn::of(metadata, group, column).unwrap();
-                        let codes = read(&flat, &chunks, &wanted);
-                        let codes = codes.expect("the writer made a dictionary for all pages");
-                        prop_assert!(codes.values().len() <= usize::from(values));
-                        let decoded = codes.decoded().unwrap();
-                        parts.push(cast(&decoded, table.schema().field(column).data_type()).unwrap());
-                    }
-                }
-                let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
-                let expected: Vec<_> = whole.iter().map(|batch| batch.column(column).as_ref()).collect();
-                prop_assert_eq!(&concat(&parts).unwrap(), &concat(&expected).unwrap());
-            }
+            assert_reads(&batch, properties, cut, |column, chunks, wanted| {
+                let codes = read(column, chunks, wanted);
+                let codes = codes.expect("the writer made a dictionary for all pages");
+                assert!(codes.values().len() <= usize::from(values));
+                codes.decoded().unwrap()
+            });
         }
     }
 }

@@ -189,16 +189,13 @@ fn plain<N: Number>(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<N>> {
 
 #[cfg(test)]
 mod tests {
-    use ::parquet::arrow::ArrowWriter;
-    use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use ::parquet::basic::{Compression, ZstdLevel};
     use ::parquet::file::properties::{WriterProperties, WriterVersion};
     use arrow::array::{Decimal128Array, RecordBatch};
-    use arrow::compute::{cast, concat};
-    use columnar::TableSource as _;
+    use arrow::compute::cast;
     use proptest::prelude::*;
 
-    use super::super::{ParquetTable, byte_source, chunks};
+    use super::super::written::assert_reads;
     use super::*;
 
     /// A column of each type that is known here, NULL where `nulls` says.
@@ -261,36 +258,10 @@ mod tests {
                 true => properties.set_writer_version(WriterVersion::PARQUET_2_0).set_encoding(Encoding::PLAIN),
                 false => properties,
             };
-            let mut file = tempfile::NamedTempFile::new().unwrap();
-            let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties.build())).unwrap();
-            writer.write(&batch).unwrap();
-            writer.close().unwrap();
-
-            let table = ParquetTable::open("t", file.path()).unwrap();
-            let metadata = &table.files[0].metadata;
-            let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.reopen().unwrap(), metadata.clone());
-            let whole: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
-            for column in 0..batch.num_columns() {
-                let mut parts = Vec::new();
-                for group in 0..table.morsels() {
-                    let rows = table.rows(group);
-                    let cut = cut.min(rows);
-                    let flat = FlatColumn::of(metadata, group, column).unwrap();
-                    prop_assert!(may_be(&flat));
-                    for wanted in [0..cut, cut..rows].into_iter().filter(|wanted| !wanted.is_empty()) {
-                        let source = table.files[0].source.as_ref();
-                        let part = (wanted.len() < rows).then(|| wanted.clone());
-                        let ranges = chunks::ranges(metadata, group, part, &[column], source.bytes()).unwrap();
-                        let fetched = byte_source::fetch(source, &ranges).unwrap();
-                        let chunks = Chunks::new(source.bytes(), Arc::new(fetched));
-                        let numbers = read(&flat, &chunks, &wanted).expect("known pages");
-                        parts.push(cast(&numbers, table.schema().field(column).data_type()).unwrap());
-                    }
-                }
-                let parts: Vec<_> = parts.iter().map(AsRef::as_ref).collect();
-                let expected: Vec<_> = whole.iter().map(|batch| batch.column(column).as_ref()).collect();
-                prop_assert_eq!(&concat(&parts).unwrap(), &concat(&expected).unwrap());
-            }
+            assert_reads(&batch, properties.build(), cut, |column, chunks, wanted| {
+                assert!(may_be(column));
+                read(column, chunks, wanted).expect("known pages")
+            });
         }
     }
 }

@@ -66,6 +66,17 @@ fn rows_that_are_all_needed_are_not_looked_at_again() {
 }
 
 #[test]
+fn rows_of_which_half_are_needed_are_all_looked_at() {
+    let table = table([("n", integers((0..400_000).map(|n| Some(n % 100))))]);
+    let n = column(table.as_ref(), "n");
+    let half = Expr::compare(Comparison::Less, n, Expr::int64(50)).unwrap();
+    assert_eq!(
+        read(rows_where(&table, None, &["n"]), Some(&half)).num_rows(),
+        200_000
+    );
+}
+
+#[test]
 #[should_panic(expected = "have no rows of their own")]
 fn slots_of_groups_cannot_be_read() {
     let table = table([("n", integers([Some(1)]))]);

@@ -1,6 +1,6 @@
 //! Rows by windlass's stages, below joins and sorts of DataFusion.
 
-use std::fs::{self, File};
+use std::fs;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -9,7 +9,6 @@ use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::sample::{select, subsequence};
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use rustix::fs::{Advice, fadvise};
 
 use crate::engine::{Engine, Operators, Plain, block_on_many_threads};
 use crate::operators::{
@@ -231,8 +230,12 @@ fn rows_of_files_with_other_columns_are_datafusions() {
     });
 }
 
+/// Elsewhere no program can take a file out of the cache.
+#[cfg(target_os = "linux")]
 #[test]
 fn files_outside_of_the_page_cache_are_read_beside_the_query() {
+    use rustix::fs::{Advice, fadvise};
+
     let engine = Operators::with_workers(2);
     let folder = folder_of_two_files();
     block_on_many_threads(async {
@@ -244,7 +247,7 @@ fn files_outside_of_the_page_cache_are_read_beside_the_query() {
         let expected = rows(&plain, sql).await;
         for _again in 0..3 {
             for file in ["a.parquet", "b.parquet"] {
-                let file = File::open(folder.path().join(file)).expect("it was written");
+                let file = fs::File::open(folder.path().join(file)).expect("it was written");
                 file.sync_all().expect("on the disk");
                 fadvise(&file, 0, None, Advice::DontNeed).expect("a wish");
             }

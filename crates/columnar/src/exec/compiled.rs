@@ -94,16 +94,17 @@ impl CompiledScan {
 
     /// Whether the first rows of the input suffice.
     pub(super) fn stops_early(&self) -> bool {
-        matches!(self.output, OutputPlan::Rows(_)) && self.scan.order.is_empty() && self.scan.limit.is_some()
+        self.has_limited_rows() && self.scan.order.is_empty()
     }
 
-    /// Whether the chunks of a slot are filtered before they are collected.
+    fn has_limited_rows(&self) -> bool {
+        matches!(self.output, OutputPlan::Rows(_)) && self.scan.limit.is_some()
+    }
+
+    /// Whether the chunks of a slot are filtered before they are collected. With a limit, each chunk
+    /// that is collected may show that later rows are not needed.
     pub(super) fn looks_ahead(&self) -> bool {
-        let may_end_early = match &self.output {
-            OutputPlan::Rows(plan) => plan.may_end_early(),
-            OutputPlan::Groups(_) => false,
-        };
-        self.stored().is_some() && !may_end_early
+        self.stored().is_some() && !self.has_limited_rows()
     }
 
     pub(super) fn groups(&self) -> &GroupPlan {

@@ -60,11 +60,6 @@ impl RowPlan {
         }
     }
 
-    /// Whether the rows of a chunk may decide that no later one is read.
-    pub(super) fn may_end_early(&self) -> bool {
-        self.needed < usize::MAX
-    }
-
     pub(super) fn cost_per_row(&self) -> f64 {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns.iter().chain(keys).map(cost_per_row).sum()

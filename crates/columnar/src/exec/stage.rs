@@ -299,7 +299,7 @@ impl ScanStage {
     }
 
     /// The rows of `slot`, computed on this thread: for a caller that takes rows as it goes, in place
-    /// of a job. Each slot is read once, in any order. Rows for which `needed` is not true may be
+    /// of a job. Slots are read in any order. Rows for which `needed` is not true may be
     /// left out.
     ///
     /// ```
@@ -338,10 +338,11 @@ impl ScanStage {
             is_plain,
             "the slots of a plan with an order, offset or limit depend on each other"
         );
-        let Some(scanning) = self.scanning() else {
-            return Ok(Vec::new());
+        let fetched = match self.scanning() {
+            Some(scanning) => scanning.take_input(slot)?,
+            None => None,
         };
-        let rows = self.run_slot(&scanning, slot, needed, &|| false)?;
+        let rows = self.run_slot(slot, fetched, needed, &|| false)?;
         let rows = rows.map(Collected::into_rows).into_iter();
         plan.finish(scan, rows)
     }
@@ -349,8 +350,8 @@ impl ScanStage {
     /// `None` if it was cancelled.
     fn run_slot(
         &self,
-        scanning: &Scanning,
         slot: usize,
+        mut fetched: Option<Fetched>,
         needed: Option<&Expr>,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<Collected>, ExecError> {
@@ -373,7 +374,6 @@ impl ScanStage {
             let none = &mut std::iter::empty();
             return Ok(Some(self.plan.collect(slot, &filter, None, none)?));
         }
-        let mut fetched = scanning.take_input(slot)?;
         let scan = &self.plan.scan;
         let morsel = |&number: &usize| {
             Morsel::new(
@@ -446,7 +446,10 @@ impl Stage for ScanStage {
         let Some(scanning) = self.scanning() else {
             return Ok(());
         };
-        let run_slot = || self.run_slot(&scanning, slot, None, &|| cx.is_cancelled());
+        let run_slot = || {
+            let fetched = scanning.take_input(slot)?;
+            self.run_slot(slot, fetched, None, &|| cx.is_cancelled())
+        };
         if !self.plan.stops_early() {
             match run_slot()? {
                 Some(collected) => self.leave(slot, Ok(collected)),

@@ -14,7 +14,7 @@ use crate::expr::{ColumnSource, Expr};
 /// The fraction of rows from which a look at each row costs more than it saves.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Chunks of which one is looked at while nearly all rows meet the condition.
+/// Chunks from one look at rows to the next, while nearly all rows meet the condition.
 const TRIED_EVERY: usize = 16;
 
 #[derive(Debug, Default)]

@@ -86,7 +86,6 @@ struct Morsel {
     file: usize,
     row_group: usize,
     rows: Range<usize>,
-    whole: bool,
 }
 
 impl Morsel {
@@ -195,14 +194,15 @@ impl TableSource for ParquetTable {
         let statistics =
             ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
         // Of a range, only a count of zero is certain.
-        let Morsel { rows, whole, .. } = &self.morsels[morsel];
+        let rows = &self.morsels[morsel].rows;
+        let is_whole = *rows == file.all_rows(row_group);
         let nulls = bounds
             .nulls
             .is_valid(row_group)
             .then(|| bounds.nulls.value(row_group))
             .and_then(|nulls| usize::try_from(nulls).ok())
             // More NULLs than rows are damage.
-            .filter(|&nulls| nulls == 0 || (*whole && nulls <= rows.len()));
+            .filter(|&nulls| nulls == 0 || (is_whole && nulls <= rows.len()));
         match nulls {
             Some(nulls) => statistics.with_nulls(nulls),
             None => statistics,
@@ -255,7 +255,7 @@ impl StoredTable for ParquetTable {
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];
-        let ranges = file.ranges_to_read(morsel, projection)?;
+        let ranges = file.ranges_to_read(morsel, &morsel.rows, projection)?;
         byte_source::fetch(file.source.as_ref(), &ranges).map_err(|error| morsel.located(error))
     }
 
@@ -264,7 +264,7 @@ impl StoredTable for ParquetTable {
         let file = &self.files[morsel.file];
         let source = file.source.as_awaited()?;
         Some(Box::pin(async move {
-            let ranges = file.ranges_to_read(morsel, projection)?;
+            let ranges = file.ranges_to_read(morsel, &morsel.rows, projection)?;
             let fetched = byte_source::fetch_async(source, &ranges).await;
             fetched.map_err(|error| morsel.located(error))
         }))
@@ -371,8 +371,14 @@ impl ParquetFile {
         0..usize::try_from(rows).unwrap_or(0)
     }
 
-    fn ranges_to_read(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, ReadError> {
-        let ranges = self.ranges(morsel.row_group, &morsel.rows, projection);
+    /// Of `rows` in the morsel's row group.
+    fn ranges_to_read(
+        &self,
+        morsel: &Morsel,
+        rows: &Range<usize>,
+        projection: &[usize],
+    ) -> Result<Vec<Range<u64>>, ReadError> {
+        let ranges = self.ranges(morsel.row_group, rows, projection);
         ranges.map_err(|message| morsel.located(self.error(message)))
     }
 
@@ -380,18 +386,16 @@ impl ParquetFile {
         let metadata = self.metadata.metadata();
         let mut morsels = Vec::new();
         for (row_group, group) in metadata.row_groups().iter().enumerate() {
-            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+            let rows = self.all_rows(row_group).end;
             let cuts = match self.index(row_group) {
                 Some(index) => cuts(group, index, rows, RANGE_ROWS.max(rows.div_ceil(RANGES_MAX))),
                 None => std::iter::once(0..rows).collect(),
             };
-            let whole = cuts.len() == 1;
             let cuts = cuts.into_iter().filter(|rows| !rows.is_empty());
             morsels.extend(cuts.map(|rows| Morsel {
                 file,
                 row_group,
                 rows,
-                whole,
             }));
         }
         morsels
@@ -446,13 +450,10 @@ struct ParquetReader<'a> {
 
 impl MorselReader for ParquetReader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        let (row_group, rows) = (self.morsel.row_group, &self.rows);
-        let metadata = &self.file.metadata;
         let chunks = self.chunks(column)?;
         let read = || {
-            let column = FlatColumn::of(metadata, row_group, column).filter(numbers::may_be);
-            let column = column.filter(|_| rows.len() <= BATCH_ROWS);
-            Ok(column.and_then(|column| numbers::read(&column, &chunks, rows)))
+            let flat = self.flat(column).filter(numbers::may_be);
+            Ok(flat.and_then(|flat| numbers::read(&flat, &chunks, &self.rows)))
         };
         // What fails here fails again, with its place, in the reader that knows all encodings.
         if let Some(values) = guarded(read).unwrap_or(None) {
@@ -467,13 +468,11 @@ impl MorselReader for ParquetReader<'_> {
     }
 
     fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
-        let (row_group, rows) = (self.morsel.row_group, &self.rows);
-        let flat = FlatColumn::of(&self.file.metadata, row_group, column).filter(coded::may_be);
-        let Some(flat) = flat.filter(|_| rows.len() <= BATCH_ROWS) else {
+        let Some(flat) = self.flat(column).filter(coded::may_be) else {
             return Ok(None);
         };
         let chunks = self.chunks(column)?;
-        let read = || Ok(coded::read(&flat, &chunks, rows));
+        let read = || Ok(coded::read(&flat, &chunks, &self.rows));
         // What fails here fails again, with its place, when the column is read.
         Ok(guarded(read).unwrap_or(None))
     }
@@ -501,13 +500,18 @@ impl MorselReader for ParquetReader<'_> {
 }
 
 impl ParquetReader<'_> {
+    /// For readers that decode all rows at once.
+    fn flat(&self, column: usize) -> Option<FlatColumn<'_>> {
+        let flat = FlatColumn::of(&self.file.metadata, self.morsel.row_group, column);
+        flat.filter(|_| self.rows.len() <= BATCH_ROWS)
+    }
+
     fn chunks(&self, column: usize) -> Result<Chunks, ReadError> {
         let file_bytes = self.file.source.bytes();
         if self.fetched.bytes() > 0 {
             return Ok(Chunks::new(file_bytes, Arc::clone(&self.fetched)));
         }
-        let ranges = self.file.ranges(self.morsel.row_group, &self.rows, &[column]);
-        let ranges = ranges.map_err(|message| self.morsel.located(self.file.error(message)))?;
+        let ranges = self.file.ranges_to_read(self.morsel, &self.rows, &[column])?;
         let read = byte_source::fetch(self.file.source.as_ref(), &ranges);
         let read = read.map_err(|error| self.morsel.located(error))?;
         Ok(Chunks::new(file_bytes, Arc::new(read)))

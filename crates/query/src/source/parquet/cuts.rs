@@ -23,7 +23,9 @@ pub(super) fn cuts(
         let pages = pages.page_locations();
         for page in pages {
             if let Ok(row) = usize::try_from(page.first_row_index) {
-                *begins.entry(row).or_default() += chunk.uncompressed_size() / pages.len() as i64;
+                let bytes = begins.entry(row).or_default();
+                // A damaged footer may name any size.
+                *bytes = bytes.saturating_add(chunk.uncompressed_size() / pages.len() as i64);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A batch as a file, of which a reader is compared with the `parquet` crate's.
+//! Tests write a batch to a file here, and compare a reader's columns with the `parquet` crate's.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -5,33 +5,17 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use columnar::TableSource;
-use datafusion::catalog::memory::{DataSourceExec, MemorySourceConfig};
-use datafusion::datasource::physical_plan::{FileScanConfig, FileSource as _, ParquetSource};
+use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::execution::TaskContext;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path;
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
-use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
-use datafusion::physical_expr::utils::split_conjunction;
-use datafusion::physical_plan::ExecutionPlan as _;
 use query::source::ParquetTable;
 
 use super::batches::Batches;
 use crate::windlass::Windlass;
-
-/// What a node of DataFusion reads.
-pub(super) struct Scan {
-    pub(super) source: Source,
-    /// Rows for which one of them is not true are dropped by the node itself.
-    pub(super) filters: Vec<Arc<dyn PhysicalExpr>>,
-    /// Filters that joins and sorts fill while they run. They only save work.
-    pub(super) hints: Vec<Arc<dyn PhysicalExpr>>,
-    pub(super) columns: Vec<ProjectionExpr>,
-}
 
 #[derive(Debug)]
 pub(super) enum Source {
@@ -44,65 +28,22 @@ pub(super) enum Source {
     Memory(Arc<Batches>),
 }
 
-impl Scan {
-    /// `None` if the stages do not read it.
-    pub(super) fn of(scan: &DataSourceExec) -> Option<Self> {
-        if let Some((files, parquet)) = scan.downcast_to_file_source::<ParquetSource>() {
-            return Self::parquet(files, parquet);
-        }
-        let memory = scan.data_source().downcast_ref::<MemorySourceConfig>()?;
-        if scan.fetch().is_some() {
-            return None;
-        }
-        let schema = memory.original_schema();
-        let columns = match memory.projection() {
-            Some(kept) => ProjectionExprs::from_indices(kept, &schema),
-            None => all_columns(&schema),
-        };
-        let batches = Batches::of(Arc::clone(scan.data_source()))?;
-        Some(Self {
-            source: Source::Memory(Arc::new(batches)),
-            filters: Vec::new(),
-            hints: Vec::new(),
-            columns: columns.iter().cloned().collect(),
-        })
-    }
-
-    fn parquet(scan: &FileScanConfig, parquet: &ParquetSource) -> Option<Self> {
+impl Source {
+    /// The files of a scan; `None` if the stages do not read all of them, and whole.
+    pub(super) fn of_files(scan: &FileScanConfig) -> Option<Self> {
         if scan.limit.is_some()
             || scan.expr_adapter_factory.is_some()
             || scan.object_store_url != ObjectStoreUrl::local_filesystem()
         {
             return None;
         }
-        let table = scan.file_source.table_schema();
-        let columns = match scan.file_source.projection() {
-            Some(columns) => columns.clone(),
-            None => all_columns(table.table_schema()),
-        };
-        let source = Source::Files {
+        Some(Self::Files {
             name: name(scan),
             files: whole_files(scan)?,
-            schema: Arc::clone(table.file_schema()),
-        };
-        let predicate = parquet.filter();
-        let conditions = predicate.iter().flat_map(split_conjunction).cloned();
-        let (hints, mut filters): (Vec<_>, Vec<_>) =
-            conditions.partition(|condition| condition.is::<DynamicFilterPhysicalExpr>());
-        if !parquet.table_parquet_options().global.pushdown_filters {
-            // They only prune, and the plan filters above.
-            filters.clear();
-        }
-        Some(Self {
-            source,
-            filters,
-            hints,
-            columns: columns.iter().cloned().collect(),
+            schema: Arc::clone(scan.file_source.table_schema().file_schema()),
         })
     }
-}
 
-impl Source {
     pub(super) fn schema(&self) -> SchemaRef {
         match self {
             Self::Files { schema, .. } => Arc::clone(schema),
@@ -137,11 +78,6 @@ impl Source {
         let table = opening.await.map_err(|error| error.to_string())?;
         Ok(Arc::new(table.map_err(|error| error.to_string())?))
     }
-}
-
-fn all_columns(schema: &Schema) -> ProjectionExprs {
-    let all: Vec<usize> = (0..schema.fields().len()).collect();
-    ProjectionExprs::from_indices(&all, schema)
 }
 
 /// `None` if a part of a file is left out, or a reader has plans of its own for a file.

@@ -28,6 +28,7 @@ mod grouping;
 mod input;
 mod memory;
 mod outside;
+mod replaced;
 mod rule;
 mod scan;
 mod selection;

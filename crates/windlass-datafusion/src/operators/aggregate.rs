@@ -1,7 +1,7 @@
 //! The node in the place of an aggregate.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -12,22 +12,20 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
 };
-use futures_util::{Stream, StreamExt, TryStreamExt as _, stream};
-use pipeline_exec::lock;
+use futures_util::{Stream, StreamExt as _, stream};
 use query::{CancellationToken, QueryPlan, Session, Work};
 
 use super::grouping::Grouping;
 use super::memory::FromSession;
 use super::outside::outside;
+use super::replaced::Replaced;
 use crate::plan::WindlassOptions;
 use crate::windlass::Windlass;
 
@@ -38,12 +36,9 @@ use crate::windlass::Windlass;
 pub struct WindlassAggregateExec {
     grouping: Arc<Grouping>,
     gives: Gives,
-    aggregate: Arc<dyn ExecutionPlan>,
+    replaced: Replaced,
     windlass: Windlass,
     properties: Arc<PlanProperties>,
-    metrics: ExecutionPlanMetricsSet,
-    /// Why the child ran, for people.
-    why_child: Arc<Mutex<Option<String>>>,
 }
 
 /// What stands beside the keys of a group.
@@ -70,11 +65,9 @@ impl WindlassAggregateExec {
         Self {
             grouping,
             gives,
-            aggregate,
+            replaced: Replaced::new(aggregate),
             windlass: windlass.clone(),
             properties: Arc::new(properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-            why_child: Arc::default(),
         }
     }
 }
@@ -89,7 +82,7 @@ impl ExecutionPlan for WindlassAggregateExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.aggregate]
+        vec![self.replaced.plan()]
     }
 
     fn apply_expressions(
@@ -131,33 +124,19 @@ impl ExecutionPlan for WindlassAggregateExec {
             windlass: self.windlass.clone(),
             context,
         });
-        let aggregate = Arc::clone(&self.aggregate);
-        let why_child = Arc::clone(&self.why_child);
-        let of_child = MetricBuilder::new(&self.metrics).global_counter("of_child");
-        let output_rows = MetricBuilder::new(&self.metrics).output_rows(partition);
-        let schema = self.schema();
-        let rows = async move {
-            let groups = Arc::clone(&run);
-            match outside(async move { groups.groups().await }).await {
-                Ok(groups) => Ok(run.rows(groups).boxed()),
-                Err(why) => {
-                    of_child.add(1);
-                    *lock(&why_child) = Some(why);
-                    let child = CoalescePartitionsExec::new(aggregate);
-                    let context = Arc::clone(&run.context);
-                    child.execute(0, context).map(StreamExt::boxed)
-                }
-            }
+        let context = Arc::clone(&run.context);
+        let groups = async move {
+            let job = Arc::clone(&run);
+            let groups = outside(async move { job.groups().await }).await?;
+            Ok(run.rows(groups).boxed())
         };
-        let rows = stream::once(rows).try_flatten();
-        let rows = rows.inspect_ok(move |batch| output_rows.add(batch.num_rows()));
-        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(
-            schema, rows,
-        ))))
+        let aggregate = Arc::clone(self.replaced.plan());
+        let otherwise = Arc::new(CoalescePartitionsExec::new(aggregate));
+        Ok(self.replaced.stream(partition, context, groups, otherwise))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
+        Some(self.replaced.metrics())
     }
 }
 
@@ -244,9 +223,6 @@ impl DisplayAs for WindlassAggregateExec {
             Gives::Values => "values",
         };
         write!(f, "WindlassAggregateExec: gives={gives}, {}", self.grouping)?;
-        match &*lock(&self.why_child) {
-            Some(why) => write!(f, ", its child ran: {why}"),
-            None => Ok(()),
-        }
+        self.replaced.write_why(f)
     }
 }

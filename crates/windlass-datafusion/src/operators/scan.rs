@@ -13,16 +13,15 @@ use columnar::{MORSEL_ROWS, ScanStage, SlotFetch, TableSource};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, assert_eq_or_internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties};
 use futures_util::future::{BoxFuture, Shared, poll_fn};
-use futures_util::{FutureExt as _, Stream, StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{FutureExt as _, Stream, StreamExt as _, stream};
 use pipeline_exec::{Stage as _, lock};
 
 use super::outside::outside;
+use super::replaced::Replaced;
 use super::selection::{Needed, Selection};
 use crate::windlass::Windlass;
 
@@ -34,12 +33,9 @@ use crate::windlass::Windlass;
 #[derive(Debug)]
 pub struct WindlassScanExec {
     selection: Arc<Selection>,
-    replaced: Arc<dyn ExecutionPlan>,
+    replaced: Replaced,
     windlass: Windlass,
     opened: Mutex<Option<Opening>>,
-    metrics: ExecutionPlanMetricsSet,
-    /// Why the child ran, for people.
-    why_child: Arc<Mutex<Option<String>>>,
 }
 
 /// The scan that all partitions share. An error says why there is none.
@@ -59,11 +55,9 @@ impl WindlassScanExec {
     ) -> Self {
         Self {
             selection,
-            replaced,
+            replaced: Replaced::new(replaced),
             windlass: windlass.clone(),
             opened: Mutex::default(),
-            metrics: ExecutionPlanMetricsSet::new(),
-            why_child: Arc::default(),
         }
     }
 
@@ -92,11 +86,11 @@ impl ExecutionPlan for WindlassScanExec {
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        self.replaced.properties()
+        self.replaced.plan().properties()
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.replaced]
+        vec![self.replaced.plan()]
     }
 
     fn apply_expressions(
@@ -137,33 +131,17 @@ impl ExecutionPlan for WindlassScanExec {
             schema: self.schema(),
             batch_rows: context.session_config().batch_size().max(1),
         };
-        let replaced = Arc::clone(&self.replaced);
-        let why_child = Arc::clone(&self.why_child);
-        let of_child = MetricBuilder::new(&self.metrics).counter("of_child", partition);
-        let output_rows = MetricBuilder::new(&self.metrics).output_rows(partition);
         let rows = async move {
-            match opening.await {
-                Ok(opened) => {
-                    let slots = (partition..opened.stage.slots()).step_by(partitions);
-                    Ok(reading.rows(opened, slots).boxed())
-                }
-                Err(why) => {
-                    of_child.add(1);
-                    *lock(&why_child) = Some(why.to_string());
-                    replaced.execute(partition, context).map(stream::StreamExt::boxed)
-                }
-            }
+            let opened = opening.await.map_err(|why| why.to_string())?;
+            let slots = (partition..opened.stage.slots()).step_by(partitions);
+            Ok(reading.rows(opened, slots).boxed())
         };
-        let rows = stream::once(rows).try_flatten();
-        let rows = rows.inspect_ok(move |batch| output_rows.add(batch.num_rows()));
-        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(
-            self.schema(),
-            rows,
-        ))))
+        let otherwise = Arc::clone(self.replaced.plan());
+        Ok(self.replaced.stream(partition, context, rows, otherwise))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
+        Some(self.replaced.metrics())
     }
 }
 
@@ -285,9 +263,6 @@ impl DisplayAs for WindlassScanExec {
             return write!(f, "{}", self.selection);
         }
         write!(f, "WindlassScanExec: {}", self.selection)?;
-        match &*lock(&self.why_child) {
-            Some(why) => write!(f, ", its child ran: {why}"),
-            None => Ok(()),
-        }
+        self.replaced.write_why(f)
     }
 }

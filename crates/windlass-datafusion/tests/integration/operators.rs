@@ -143,6 +143,25 @@ pub(crate) async fn analyzed(session: &SessionContext, sql: &str) -> String {
     plan(session, &format!("analyze {sql}")).await
 }
 
+/// Of files whose rows are plain DataFusion's as well.
+pub(crate) async fn analyzed_beside_plain(engine: &Operators, folder: &Path, sql: &str) -> String {
+    let (ours, plain) = (engine.session(2), Plain.session(2));
+    for session in [&ours, &plain] {
+        in_files(session, folder).await;
+    }
+    assert_same(&rows(&plain, sql).await, &rows(&ours, sql).await, sql);
+    analyzed(&ours, sql).await
+}
+
+/// Of a plan before which something changes.
+pub(crate) async fn error_after(session: &SessionContext, sql: &str, change: impl FnOnce()) -> String {
+    let frame = session.sql(sql).await.expect("a plan");
+    let physical = frame.clone().create_physical_plan().await.expect("a plan");
+    change();
+    let collected = datafusion::physical_plan::collect(physical, Arc::new(frame.task_ctx())).await;
+    collected.expect_err("the files have changed").to_string()
+}
+
 pub(crate) async fn rows(session: &SessionContext, sql: &str) -> Vec<String> {
     let mut rows = Rows::of(session, sql, sql).await.text();
     rows.sort_unstable();
@@ -349,13 +368,8 @@ fn files_with_other_columns_are_datafusions() {
     let engine = Operators::with_workers(2);
     let folder = folder_with_another_file();
     block_on_many_threads(async {
-        let (ours, plain) = (engine.session(2), Plain.session(2));
-        for session in [&ours, &plain] {
-            in_files(session, folder.path()).await;
-        }
         let sql = "select i32, sum(i64), count(txt) from t group by i32";
-        assert_same(&rows(&plain, sql).await, &rows(&ours, sql).await, sql);
-        let text = analyzed(&ours, sql).await;
+        let text = analyzed_beside_plain(&engine, folder.path(), sql).await;
         assert!(text.contains("not the same columns"), "{text}");
         assert!(text.contains("of_child=1"), "{text}");
     });
@@ -400,12 +414,8 @@ fn a_file_that_changes_or_vanishes_after_planning_gives_datafusions_rows_and_err
             let folder = folder_of_two_files();
             let second: PathBuf = folder.path().join("b.parquet");
             in_files(&session, folder.path()).await;
-            let frame = session.sql("select sum(i64) from t").await.expect("a plan");
-            let physical = frame.clone().create_physical_plan().await.expect("a plan");
-            fs::remove_file(&second).expect("it is there");
-            let context = Arc::new(frame.task_ctx());
-            let error = datafusion::physical_plan::collect(physical, context).await;
-            let error = error.expect_err("a file is missing").to_string();
+            let remove = || fs::remove_file(&second).expect("it is there");
+            let error = error_after(&session, "select sum(i64) from t", remove).await;
             assert!(error.contains("b.parquet"), "{error}");
         }
     });

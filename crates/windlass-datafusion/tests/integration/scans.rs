@@ -12,8 +12,8 @@ use proptest::test_runner::TestRunner;
 
 use crate::engine::{Engine, Operators, Plain, block_on_many_threads};
 use crate::operators::{
-    analyzed, batches, condition, folder_of_two_files, folder_with_another_file, in_files, in_memory, jobs,
-    plan, rows, write,
+    analyzed, analyzed_beside_plain, batches, condition, error_after, folder_of_two_files,
+    folder_with_another_file, in_files, in_memory, jobs, plan, rows, write,
 };
 use crate::rows::assert_same;
 use crate::source::eventually;
@@ -218,13 +218,8 @@ fn rows_of_files_with_other_columns_are_datafusions() {
     let engine = Operators::with_workers(2);
     let folder = folder_with_another_file();
     block_on_many_threads(async {
-        let (ours, plain) = (engine.session(2), Plain.session(2));
-        for session in [&ours, &plain] {
-            in_files(session, folder.path()).await;
-        }
         let sql = "select i32, txt from t where i64 > 3";
-        assert_same(&rows(&plain, sql).await, &rows(&ours, sql).await, sql);
-        let text = analyzed(&ours, sql).await;
+        let text = analyzed_beside_plain(&engine, folder.path(), sql).await;
         assert!(text.contains("not the same columns"), "{text}");
         assert!(!text.contains("of_child=0"), "{text}");
     });
@@ -264,23 +259,19 @@ fn a_file_that_is_damaged_or_gone_is_an_error_with_its_name() {
         let session = engine.session(2);
         in_files(&session, folder.path()).await;
         let sql = "select i32, txt from t where i64 > 3";
-        let frame = session.sql(sql).await.expect("a plan");
-        let physical = frame.clone().create_physical_plan().await.expect("a plan");
         let second = folder.path().join("b.parquet");
-        let mut bytes = fs::read(&second).expect("it was written");
-        let pages = bytes.len() / 2;
-        bytes[8..pages].fill(0xff);
-        fs::write(&second, bytes).expect("the same length");
-        let collected = datafusion::physical_plan::collect(physical, Arc::new(frame.task_ctx())).await;
-        let error = collected.expect_err("pages are damaged").to_string();
+        let damage = || {
+            let mut bytes = fs::read(&second).expect("it was written");
+            let pages = bytes.len() / 2;
+            bytes[8..pages].fill(0xff);
+            fs::write(&second, bytes).expect("the same length");
+        };
+        let error = error_after(&session, sql, damage).await;
         assert!(error.contains("b.parquet"), "{error}");
         assert!(error.contains("row group"), "{error}");
 
-        let frame = session.sql(sql).await.expect("a plan");
-        let physical = frame.clone().create_physical_plan().await.expect("a plan");
-        fs::remove_file(&second).expect("it is there");
-        let collected = datafusion::physical_plan::collect(physical, Arc::new(frame.task_ctx())).await;
-        let error = collected.expect_err("a file is missing").to_string();
+        let remove = || fs::remove_file(&second).expect("it is there");
+        let error = error_after(&session, sql, remove).await;
         assert!(error.contains("b.parquet"), "{error}");
         eventually("no job is left", || jobs(&engine) == 0);
     });

@@ -20,6 +20,7 @@ mod partitioned_keys;
 mod ranges;
 mod run;
 mod slot_groups;
+mod split_rows;
 mod table;
 
 pub(crate) use expected_groups::ExpectedGroups;

@@ -22,19 +22,19 @@ use arrow::datatypes::{UInt32Type, UInt64Type};
 
 use super::hand_over::OpenTable;
 use super::heavy_hitters::{HeavyHitters, Mode};
-use super::keys::{Key, RowKeys};
+use super::keys::RowKeys;
 use super::known_codes::KnownCodes;
 use super::long_keys::LongKeys;
 use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
+use super::split_rows::SplitRows;
 use super::table::GroupTable;
 use crate::aggregate::{GroupIds, States};
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, compacts_bytes, with_own_strings};
 use crate::narrow::widened;
-use crate::partition::hash_bytes;
 use crate::table::Codes;
 
 const SAMPLE_ROWS: usize = 4_096;
@@ -307,53 +307,21 @@ impl<'p> Grouping<'p> {
         if keys.long.is_empty() && heavy.is_empty() {
             return self.pass(arguments, None, &keys.fixed_keys, LongKeys::new(pool));
         }
-        let mut passing: Vec<u32> = Vec::with_capacity(keys.rows());
-        let mut passing_keys: Vec<u128> = Vec::with_capacity(keys.fixed_keys.len());
-        let mut long = LongKeys::new(pool);
-        let mut grouped: Vec<u32> = Vec::new();
-        let mut grouped_keys = RowKeys::default();
-        let visited = encoding.for_each_key(columns, keys, pool, |row, key| {
-            let fixed_key = match key {
-                Key::Fixed(fixed_key) if heavy.has(fixed_key) => {
-                    grouped_keys.fixed_keys.push(fixed_key);
-                    grouped.push(row as u32);
-                    return Ok(());
-                }
-                Key::Fixed(fixed_key) => fixed_key,
-                Key::Long(key) => {
-                    let hash = hash_bytes(key);
-                    if heavy.has_long(hash) {
-                        grouped_keys.long.push(grouped.len() as u32);
-                        if encoding.has_fixed_keys() {
-                            grouped_keys.fixed_keys.push(0);
-                        }
-                        grouped.push(row as u32);
-                        return Ok(());
-                    }
-                    long.push(hash, passing.len() as u32, |rows| rows.push(key))?;
-                    0
-                }
-            };
-            if encoding.has_fixed_keys() {
-                passing_keys.push(fixed_key);
-            }
-            passing.push(row as u32);
-            Ok(())
-        });
-        visited.map_err(fail)?;
-        if !grouped.is_empty() {
+        let split = SplitRows::of(columns, keys, heavy, encoding, pool).map_err(fail)?;
+        if !split.grouped.is_empty() {
             let base = self.position_of(self.rows as u32);
-            let rows = UInt32Array::from(grouped);
+            let rows = UInt32Array::from(split.grouped);
             let columns = take_arrays(columns, &rows, None).map_err(fail)?;
             let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
-            self.add_grouped(&columns, &arguments, &grouped_keys, |at| {
+            self.add_grouped(&columns, &arguments, &split.grouped_keys, |at| {
                 base + u64::from(rows.value(at))
             })?;
         }
-        if passing.is_empty() {
+        if split.passing.is_empty() {
             return Ok(());
         }
-        self.pass(arguments, Some(&passing), &passing_keys, long)
+        let (keys, long) = (&split.passing_keys, split.passing_long);
+        self.pass(arguments, Some(&split.passing), keys, long)
     }
 
     /// Leaves rows for the merge: all of a chunk, or `rows`. The keys are theirs.

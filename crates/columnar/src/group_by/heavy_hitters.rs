@@ -15,7 +15,7 @@ const MOSTLY_NEW_LONG: f64 = 0.75;
 const HEAVY_ONE_IN: usize = 64;
 /// Rows per row of another key, at most, to pass rows through.
 const OTHERS_ONE_IN: usize = 8;
-/// Heavy hitters at most: each row is compared with all of them.
+/// Heavy hitters at most: a row whose key has the mark of one is compared with all of them.
 const HEAVY_MAX: usize = 8;
 
 #[derive(Debug, Default)]
@@ -35,14 +35,28 @@ pub(crate) struct HeavyHitters {
     fixed_keys: Vec<u128>,
     /// Hashes of keys without a fixed width. A rare key may share one, and is grouped as well.
     long: Vec<u64>,
+    marks: Marks,
 }
 
+/// One of 256 bits for each key. Of other keys one in 32 has such a bit too, so most rows need one
+/// look instead of a comparison with each heavy hitter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Marks([u64; 4]);
+
 impl HeavyHitters {
-    #[cfg(test)]
-    pub(crate) fn of(fixed_key: Option<u128>, long: Option<u64>) -> Self {
+    pub(crate) fn of(
+        fixed_keys: impl IntoIterator<Item = u128>,
+        long: impl IntoIterator<Item = u64>,
+    ) -> Self {
+        let fixed_keys: Vec<u128> = fixed_keys.into_iter().collect();
+        let long: Vec<u64> = long.into_iter().collect();
+        let mut marks = Marks::default();
+        fixed_keys.iter().for_each(|&key| marks.set(folded(key)));
+        long.iter().for_each(|&hash| marks.set(hash));
         Self {
-            fixed_keys: fixed_key.into_iter().collect(),
-            long: long.into_iter().collect(),
+            fixed_keys,
+            long,
+            marks,
         }
     }
 
@@ -50,13 +64,40 @@ impl HeavyHitters {
         self.fixed_keys.is_empty() && self.long.is_empty()
     }
 
+    #[inline]
     pub(super) fn has(&self, fixed_key: u128) -> bool {
-        self.fixed_keys.contains(&fixed_key)
+        self.marks.has(folded(fixed_key)) && self.fixed_keys.contains(&fixed_key)
     }
 
+    #[inline]
     pub(super) fn has_long(&self, hash: u64) -> bool {
-        self.long.contains(&hash)
+        self.marks.has(hash) && self.long.contains(&hash)
     }
+}
+
+impl Marks {
+    #[inline]
+    fn bit(key: u64) -> (usize, u64) {
+        // The top eight bits of a product depend on all bits of the key.
+        let bit = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        (bit as usize / 64, 1 << (bit % 64))
+    }
+
+    fn set(&mut self, key: u64) {
+        let (word, bit) = Self::bit(key);
+        self.0[word] |= bit;
+    }
+
+    #[inline]
+    fn has(&self, key: u64) -> bool {
+        let (word, bit) = Self::bit(key);
+        self.0[word] & bit != 0
+    }
+}
+
+#[inline]
+fn folded(fixed_key: u128) -> u64 {
+    fixed_key as u64 ^ (fixed_key >> 64) as u64
 }
 
 impl Mode {
@@ -82,10 +123,10 @@ impl Mode {
         if others * OTHERS_ONE_IN < rows || (new as f64) < mostly_new * others as f64 {
             return Self::Grouped;
         }
-        Self::PassThrough(HeavyHitters {
-            fixed_keys: heavy.iter().filter_map(|&group| keys.fixed_key(group)).collect(),
-            long: heavy.iter().filter_map(|&group| keys.long_hash(group)).collect(),
-        })
+        Self::PassThrough(HeavyHitters::of(
+            heavy.iter().filter_map(|&group| keys.fixed_key(group)),
+            heavy.iter().filter_map(|&group| keys.long_hash(group)),
+        ))
     }
 }
 

@@ -134,13 +134,7 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
         let values = canonical_floats(values.expect("a median has an argument"));
         let values = values.as_primitive::<T>();
-        let mut result = Ok(());
-        groups.for_each(values.nulls(), |group, row| {
-            if result.is_ok() {
-                result = self.add(group, values.value(row));
-            }
-        });
-        result
+        groups.try_for_each(values.nulls(), |group, row| self.add(group, values.value(row)))
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {

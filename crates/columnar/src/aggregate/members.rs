@@ -88,10 +88,17 @@ impl Members {
         Ok(items)
     }
 
-    /// The items of a run of groups. Before an arrangement it is 0.
-    pub(super) fn len_of(&self, first: usize, groups: usize) -> usize {
-        let start = |group: usize| self.starts.get(group).map_or(0, |&start| start as usize);
-        start(first + groups) - start(first)
+    /// Whether some of a run of groups have items, or may have: unless arranged, some do.
+    pub(super) fn has_items(&self, first: usize, groups: usize) -> bool {
+        match self.starts() {
+            Some(starts) => starts[first] < starts[first + groups],
+            None => self.len() > 0,
+        }
+    }
+
+    /// Once arranged, the first item of each group, then their number.
+    pub(super) fn starts(&self) -> Option<&[u32]> {
+        (!self.starts.is_empty()).then_some(&*self.starts)
     }
 
     /// Groups are counted from `first`.

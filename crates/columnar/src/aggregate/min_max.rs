@@ -300,18 +300,15 @@ impl AggregateState for BytesMinMax {
         let values = values.expect("min and max have an argument");
         let nulls = values.logical_nulls();
         let nulls = nulls.as_ref();
-        let mut result = Ok(());
         macro_rules! offer {
             ($array:expr) => {{
                 let array = $array;
-                groups.for_each(nulls, |group, row| {
-                    if result.is_ok() {
-                        result = self.offer(group, array.value(row).as_ref());
-                    }
+                groups.try_for_each(nulls, |group, row| {
+                    self.offer(group, array.value(row).as_ref())
                 })
             }};
         }
-        match values.data_type() {
+        let offered = match values.data_type() {
             DataType::Utf8 => offer!(values.as_string::<i32>()),
             DataType::LargeUtf8 => offer!(values.as_string::<i64>()),
             DataType::Utf8View => offer!(values.as_string_view()),
@@ -320,11 +317,11 @@ impl AggregateState for BytesMinMax {
             DataType::BinaryView => offer!(values.as_binary_view()),
             DataType::FixedSizeBinary(_) => offer!(values.as_fixed_size_binary()),
             // The type of the constant NULL.
-            DataType::Null => {}
+            DataType::Null => Ok(()),
             other => unreachable!("min and max of {other} were refused when the query was planned"),
-        }
+        };
         self.settle();
-        Ok(result?)
+        Ok(offered?)
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {

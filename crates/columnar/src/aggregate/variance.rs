@@ -202,13 +202,9 @@ impl VarianceState {
         values: &PrimitiveArray<T>,
         groups: GroupIds<'_>,
     ) -> Result<(), MemoryExceeded> {
-        let mut result = Ok(());
-        groups.for_each(values.nulls(), |group, row| {
-            if result.is_ok() {
-                result = self.groups[group].add(values.value(row), &mut self.digits);
-            }
-        });
-        result
+        groups.try_for_each(values.nulls(), |group, row| {
+            self.groups[group].add(values.value(row), &mut self.digits)
+        })
     }
 
     fn results(&self, is_root: bool) -> ArrayRef {

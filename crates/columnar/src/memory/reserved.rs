@@ -115,14 +115,17 @@ impl<T> DerefMut for ReservedVec<T> {
     }
 }
 
-/// Group numbers by hash. They are never removed.
+/// Places for each value from which a table that starts over is replaced.
+const TOO_LARGE: usize = 16;
+
+/// Numbers of groups, or other small values, by hash. They are never removed one by one.
 #[derive(Debug)]
-pub(crate) struct ReservedTable {
-    table: HashTable<u32>,
+pub(crate) struct ReservedTable<T = u32> {
+    table: HashTable<T>,
     reservation: Reservation,
 }
 
-impl ReservedTable {
+impl<T: Copy> ReservedTable<T> {
     pub(crate) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             table: HashTable::new(),
@@ -130,12 +133,12 @@ impl ReservedTable {
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.table.is_empty()
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
     }
 
     #[inline]
-    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(T) -> bool) -> Option<T> {
         self.table.find(hash, |&number| is_it(number)).copied()
     }
 
@@ -144,8 +147,8 @@ impl ReservedTable {
     pub(crate) fn insert(
         &mut self,
         hash: u64,
-        number: u32,
-        hash_of: impl Fn(u32) -> u64,
+        number: T,
+        hash_of: impl Fn(T) -> u64,
     ) -> Result<(), MemoryExceeded> {
         if self.table.len() == self.table.capacity() {
             self.grow(1, &hash_of)?;
@@ -158,20 +161,20 @@ impl ReservedTable {
     pub(crate) fn entry(
         &mut self,
         hash: u64,
-        is_it: impl Fn(u32) -> bool,
-        hash_of: impl Fn(u32) -> u64,
-    ) -> Result<Entry<'_, u32>, MemoryExceeded> {
+        is_it: impl Fn(T) -> bool,
+        hash_of: impl Fn(T) -> u64,
+    ) -> Result<Entry<'_, T>, MemoryExceeded> {
         if self.table.len() == self.table.capacity() && self.find(hash, &is_it).is_none() {
             self.grow(1, &hash_of)?;
         }
-        let is_it = |number: &u32| is_it(*number);
+        let is_it = |number: &T| is_it(*number);
         Ok(self.table.entry(hash, is_it, |&number| hash_of(number)))
     }
 
     pub(crate) fn reserve(
         &mut self,
         numbers: usize,
-        hash_of: impl Fn(u32) -> u64,
+        hash_of: impl Fn(T) -> u64,
     ) -> Result<(), MemoryExceeded> {
         if numbers <= self.table.capacity() {
             return Ok(());
@@ -179,14 +182,25 @@ impl ReservedTable {
         self.grow(numbers - self.table.len(), &hash_of)
     }
 
+    /// Forgets all values, and makes a new table if this one is far too large for `values`: each
+    /// start clears a table's control bytes.
+    pub(crate) fn start_over(&mut self, values: usize) -> Result<(), MemoryExceeded> {
+        if self.table.capacity() <= TOO_LARGE * values.max(16) {
+            self.table.clear();
+            return Ok(());
+        }
+        self.table = HashTable::new();
+        self.reservation.resize(0)
+    }
+
     #[cold]
-    fn grow(&mut self, more: usize, hash_of: &impl Fn(u32) -> u64) -> Result<(), MemoryExceeded> {
+    fn grow(&mut self, more: usize, hash_of: &impl Fn(T) -> u64) -> Result<(), MemoryExceeded> {
         /// Bytes above the size of the smallest table.
         const SMALLEST: usize = 64;
-        // Places are a power of two, at most seven eighths of them taken. Each is a number and a
+        // Places are a power of two, at most seven eighths of them taken. Each is a value and a
         // control byte.
         let places = (self.table.len() + more).saturating_mul(8).div_ceil(7);
-        let bytes = places.next_power_of_two() * (size_of::<u32>() + 1) + SMALLEST;
+        let bytes = places.next_power_of_two() * (size_of::<T>() + 1) + SMALLEST;
         let twice = (2 * self.table.allocation_size()).max(SMALLEST);
         self.reservation
             .grow(if more == 1 { twice } else { bytes.max(twice) })?;

@@ -1,0 +1,395 @@
+//! Pairs of group and value, and the count of each group's distinct ones.
+//!
+//! ```text
+//!   rows ─► seen lately? ─► list ─┐  by group, a pair may be there twice
+//!   rows ─► seen lately? ─► list ─┼─► merged: the lists are shared ─► count, a group at a time:
+//!   rows ─► seen lately? ─► list ─┘                                   a table of its values
+//! ```
+//!
+//! A table of all pairs of a slot would not fit a core's cache, and the merge would look up each of
+//! its pairs again. The values of one group mostly fit, and are looked up once.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::members::Members;
+use super::super::state::StateError;
+use super::lately::Lately;
+use super::values::Values;
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec};
+use crate::partition::inner;
+
+/// Distinct values that a table has room for at first, at most: a group has fewer than pairs.
+const EXPECTED_MAX: usize = 4_096;
+
+/// A group of a part that is none here.
+const NONE: u32 = u32::MAX;
+
+pub(super) struct Pairs<V> {
+    /// Those of rows that were added.
+    own: Arc<List<V>>,
+    lately: Lately,
+    /// Those of merged states.
+    parts: Vec<Part<V>>,
+    groups_of_parts: ReservedVec<u32>,
+    pool: Option<Arc<MemoryPool>>,
+}
+
+struct List<V> {
+    members: Members,
+    values: V,
+}
+
+/// Pairs of a run of another state's groups.
+struct Part<V> {
+    list: Arc<List<V>>,
+    first: usize,
+    /// The group here of each group from `first` on, in `groups_of_parts`.
+    groups: Range<usize>,
+}
+
+/// The pairs of a state while rows are added to it.
+pub(super) struct OpenPairs<'a, V> {
+    list: &'a mut List<V>,
+    lately: &'a mut Lately,
+}
+
+impl<V: Values> Pairs<V> {
+    pub(super) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            own: Arc::new(List {
+                members: Members::new(pool),
+                values: V::new(pool),
+            }),
+            lately: Lately::new(pool),
+            parts: Vec::new(),
+            groups_of_parts: ReservedVec::new(pool),
+            pool: pool.cloned(),
+        }
+    }
+
+    pub(super) fn resize(&mut self, groups: usize) {
+        if self.groups() != groups {
+            self.open().list.members.resize(groups);
+        }
+    }
+
+    pub(super) fn groups(&self) -> usize {
+        self.own.members.groups()
+    }
+
+    /// # Panics
+    ///
+    /// If another state has merged this one.
+    pub(super) fn open(&mut self) -> OpenPairs<'_, V> {
+        OpenPairs {
+            list: Arc::get_mut(&mut self.own).expect("a merged state takes no more rows"),
+            lately: &mut self.lately,
+        }
+    }
+
+    pub(super) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        assert!(
+            self.parts.is_empty(),
+            "groups are arranged before they are merged"
+        );
+        let pool = self.pool.clone();
+        self.lately = Lately::new(pool.as_ref());
+        let OpenPairs { list, .. } = self.open();
+        let pairs = list.members.arrange(order)?;
+        list.values.arrange(&pairs, pool.as_ref())
+    }
+
+    pub(super) fn merge(&mut self, from: &Self, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+        if from.own.members.has_items(first, map.len()) {
+            self.share(&from.own, first, map.iter().copied())?;
+        }
+        for part in &from.parts {
+            let groups = &from.groups_of_parts[part.groups.clone()];
+            let here = |&group: &u32| map.get((group as usize).wrapping_sub(first));
+            let groups = groups.iter().map(|group| here(group).copied().unwrap_or(NONE));
+            self.share(&part.list, part.first, groups)?;
+        }
+        Ok(())
+    }
+
+    fn share(
+        &mut self,
+        list: &Arc<List<V>>,
+        first: usize,
+        groups: impl ExactSizeIterator<Item = u32>,
+    ) -> Result<(), MemoryExceeded> {
+        let start = self.groups_of_parts.len();
+        self.groups_of_parts.reserve(groups.len())?;
+        for group in groups {
+            self.groups_of_parts.push(group)?;
+        }
+        self.parts.push(Part {
+            list: Arc::clone(list),
+            first,
+            groups: start..self.groups_of_parts.len(),
+        });
+        Ok(())
+    }
+
+    /// Adds the distinct values of each group.
+    pub(super) fn count(&self, counts: &mut [i64]) -> Result<(), StateError> {
+        let pool = self.pool.as_ref();
+        let own = self.own.by_group(pool)?;
+        let parts = self.parts.iter().map(|part| part.list.by_group(pool));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        let (starts, runs) = self.runs(&own, &parts)?;
+        let list = |at: u32| parts.get(at as usize).unwrap_or(&own);
+        let mut seen: ReservedTable<V::Value<'_>> = ReservedTable::new(pool);
+        for (count, of_group) in counts.iter_mut().zip(starts.windows(2)) {
+            let runs = &runs[of_group[0] as usize..of_group[1] as usize];
+            let pairs: usize = runs.iter().map(|run| list(run.list).run(run.group).len()).sum();
+            if pairs < 2 {
+                *count += pairs as i64;
+                continue;
+            }
+            seen.start_over(pairs)?;
+            seen.reserve(pairs.min(EXPECTED_MAX), V::hash_of)?;
+            for run in runs {
+                let list = list(run.list);
+                for place in list.run(run.group) {
+                    let value = list.value(place);
+                    let entry = seen.entry(V::hash_of(value), |other| other == value, V::hash_of)?;
+                    entry.or_insert(value);
+                }
+            }
+            *count += seen.len() as i64;
+        }
+        Ok(())
+    }
+
+    /// The runs of pairs by group, and the first run of each group.
+    fn runs(
+        &self,
+        own: &ByGroup<'_, V>,
+        parts: &[ByGroup<'_, V>],
+    ) -> Result<(ReservedVec<u32>, ReservedVec<Run>), MemoryExceeded> {
+        let pool = self.pool.as_ref();
+        let of_own = (0..self.groups() as u32).map(|group| {
+            let run = Run {
+                list: parts.len() as u32,
+                group,
+            };
+            (group, run, own)
+        });
+        let of_parts = self
+            .parts
+            .iter()
+            .zip(parts)
+            .zip(0..)
+            .flat_map(|((part, by_group), list)| {
+                let groups = self.groups_of_parts[part.groups.clone()].iter();
+                groups.zip(part.first as u32..).map(move |(&here, group)| {
+                    let run = Run { list, group };
+                    (here, run, by_group)
+                })
+            });
+        let runs = of_parts
+            .chain(of_own)
+            .filter(|(here, run, list)| *here != NONE && !list.run(run.group).is_empty());
+        let mut starts = ReservedVec::new(pool);
+        starts.resize(self.groups() + 1, 0u32)?;
+        for (here, ..) in runs.clone() {
+            starts[here as usize] += 1;
+        }
+        let mut end = 0;
+        for start in starts.iter_mut() {
+            end += *start;
+            *start = end;
+        }
+        let mut placed = ReservedVec::new(pool);
+        placed.resize(end as usize, Run::default())?;
+        for (here, run, _) in runs {
+            let place = &mut starts[here as usize];
+            *place -= 1;
+            placed[*place as usize] = run;
+        }
+        Ok((starts, placed))
+    }
+}
+
+impl<V: Values> OpenPairs<'_, V> {
+    /// Adds a pair of a row.
+    #[inline]
+    pub(super) fn note(&mut self, group: u32, value: V::Value<'_>) -> Result<(), StateError> {
+        let List { members, values } = &mut *self.list;
+        let hash = pair_hash(group, V::hash_of(value));
+        let is = |pair: u32| members.group_of()[pair as usize] == group && values.is(pair as usize, value);
+        if self.lately.find(hash).is_some_and(is) {
+            return Ok(());
+        }
+        let pairs = members.len();
+        if self.lately.is_small_for(pairs) {
+            self.lately.grow()?;
+            for pair in 0..pairs {
+                let hash = V::hash_of(values.value(pair));
+                self.lately
+                    .put(pair_hash(members.group_of()[pair], hash), pair as u32);
+            }
+        }
+        self.lately.put(hash, pairs as u32);
+        members.push(group as usize)?;
+        Ok(values.push(value)?)
+    }
+}
+
+/// Pairs of one list and one of its groups.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    list: u32,
+    group: u32,
+}
+
+/// A list whose pairs are found by group.
+struct ByGroup<'a, V> {
+    values: &'a V,
+    /// The pair at each place, unless pairs lie by group.
+    pairs: Option<Vec<u32>>,
+    /// The first place of each group.
+    starts: Cow<'a, [u32]>,
+    _reservation: Reservation,
+}
+
+impl<V: Values> List<V> {
+    fn by_group(&self, pool: Option<&Arc<MemoryPool>>) -> Result<ByGroup<'_, V>, MemoryExceeded> {
+        let mut reservation = Reservation::of(pool.cloned());
+        let (pairs, starts) = match self.members.starts() {
+            Some(starts) => (None, Cow::Borrowed(starts)),
+            None => {
+                reservation.grow(self.members.by_group_bytes())?;
+                let (pairs, starts) = self.members.by_group();
+                (Some(pairs), Cow::Owned(starts))
+            }
+        };
+        Ok(ByGroup {
+            values: &self.values,
+            pairs,
+            starts,
+            _reservation: reservation,
+        })
+    }
+}
+
+impl<'a, V: Values> ByGroup<'a, V> {
+    /// The places of a group's pairs.
+    fn run(&self, group: u32) -> Range<usize> {
+        match self.starts.get(group as usize..) {
+            Some(&[start, end, ..]) => start as usize..end as usize,
+            // No pair was added since the group is there.
+            _ => 0..0,
+        }
+    }
+
+    #[inline]
+    fn value(&self, place: usize) -> V::Value<'a> {
+        let pair = match &self.pairs {
+            Some(pairs) => pairs[place] as usize,
+            None => place,
+        };
+        self.values.value(pair)
+    }
+}
+
+#[inline]
+fn pair_hash(group: u32, hash: u64) -> u64 {
+    hash ^ inner(u64::from(group))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::chunked::ChunkedVec;
+
+    const GROUPS: u32 = 6;
+
+    type Words = Pairs<ChunkedVec<u64>>;
+
+    fn pairs(rows: &[(u32, u64)], is_arranged: bool) -> Words {
+        let mut pairs = Words::new(None);
+        pairs.resize(GROUPS as usize);
+        let mut open = pairs.open();
+        rows.iter()
+            .for_each(|&(group, value)| open.note(group, value).unwrap());
+        if is_arranged {
+            // Group `GROUPS - 1 - g` is group `g` before.
+            let order: Vec<u32> = (0..GROUPS).rev().collect();
+            pairs.arrange(&order).unwrap();
+        }
+        pairs
+    }
+
+    fn merged(groups: usize, from: &[(&Words, Vec<u32>)]) -> Words {
+        let mut merged = Words::new(None);
+        merged.resize(groups);
+        for (from, map) in from {
+            // Runs of groups come one after the other.
+            let (first, second) = map.split_at(map.len() / 3);
+            merged.merge(from, 0, first).unwrap();
+            merged.merge(from, first.len(), second).unwrap();
+        }
+        merged
+    }
+
+    fn counts(pairs: &Words) -> Vec<i64> {
+        let mut counts = vec![0; pairs.groups()];
+        pairs.count(&mut counts).unwrap();
+        counts
+    }
+
+    proptest! {
+        #[test]
+        fn groups_of_groups_count_each_value_once_whether_lists_lie_by_group_or_not(
+            slots in proptest::collection::vec(
+                (proptest::collection::vec((0..GROUPS, 0u64..40), 0..200), any::<bool>()),
+                1..4,
+            ),
+            own in proptest::collection::vec((0..GROUPS, 0u64..40), 0..50),
+        ) {
+            let states: Vec<Words> = slots.iter().map(|(rows, by_group)| pairs(rows, *by_group)).collect();
+            let map = |is_arranged: bool| -> Vec<u32> {
+                match is_arranged {
+                    true => (0..GROUPS).rev().collect(),
+                    false => (0..GROUPS).collect(),
+                }
+            };
+            let from: Vec<_> = states.iter().zip(&slots).map(|(state, slot)| (state, map(slot.1))).collect();
+            let mut fine = merged(GROUPS as usize, &from);
+            // Rows that passed a slot by.
+            let mut open = fine.open();
+            own.iter().for_each(|&(group, value)| open.note(group, value).unwrap());
+            let coarse = merged(2, &[(&fine, (0..GROUPS).map(|group| group % 2).collect())]);
+            let rows = || slots.iter().flat_map(|(rows, _)| rows).chain(&own);
+            let distinct = |group_of: &dyn Fn(u32) -> u32, group: u32| {
+                let of_group = rows().filter(|(fine, _)| group_of(*fine) == group);
+                of_group.map(|(_, value)| value).collect::<HashSet<_>>().len() as i64
+            };
+            let of_fine: Vec<i64> = (0..GROUPS).map(|group| distinct(&|fine| fine, group)).collect();
+            let of_coarse: Vec<i64> = (0..2).map(|group| distinct(&|fine| fine % 2, group)).collect();
+            prop_assert_eq!(counts(&fine), of_fine);
+            prop_assert_eq!(counts(&coarse), of_coarse);
+        }
+    }
+
+    #[test]
+    fn counting_reserves_its_table_and_fails_without_room() {
+        let rows: Vec<(u32, u64)> = (0..5_000).map(|value| (0, value)).collect();
+        let free = pairs(&rows, true);
+        let pool = Arc::new(MemoryPool::new("test", 20_000));
+        let mut merged = Pairs::new(Some(&pool));
+        merged.resize(1);
+        merged.merge(&free, GROUPS as usize - 1, &[0]).unwrap();
+        let used = pool.used();
+        assert!(matches!(merged.count(&mut [0]), Err(StateError::Memory(_))));
+        assert_eq!(pool.used(), used);
+    }
+}

@@ -70,10 +70,17 @@ impl Expr {
             Node::Literal(value) => Ok(Value::Constant(value.clone())),
             Node::Cast(value) => {
                 let from = value.data_type();
+                let can_fail = conversion_can_fail(from, self.data_type());
                 let cast = |array: &ArrayRef| match is_narrow(array.data_type(), self.data_type()) {
-                    true if !conversion_can_fail(from, self.data_type()) => Ok(array.clone()),
+                    true if !can_fail => Ok(array.clone()),
                     _ => cast_checked(&widened(array.clone(), from), self.data_type()),
                 };
+                if let Node::Column { index, .. } = value.node()
+                    && !can_fail
+                    && let Some(rows) = by_value::converted(*index, source, cast)?
+                {
+                    return Ok(Value::Rows(rows));
+                }
                 value.value(source)?.map(cast).map_err(failed)
             }
             Node::Arithmetic { op, left, right } => {

@@ -1,8 +1,10 @@
-//! A condition over one column that is held as codes: answered once for each value, then looked up
-//! for each row.
+//! Conditions and conversions of one column that is held as codes: made once for each value, then
+//! looked up for each row.
 
-use arrow::array::{Array as _, BooleanArray};
+use arrow::array::{Array as _, ArrayRef, BooleanArray};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::compute::take;
+use arrow::error::ArrowError;
 
 use crate::error::ExecError;
 use crate::expr::node::Expr;
@@ -30,6 +32,22 @@ pub(super) fn answers(condition: &Expr, rows: &dyn ColumnSource) -> Result<Optio
         looked_up(&codes, answers.values()),
         nulls,
     )))
+}
+
+/// A column's rows, converted by `convert`, which cannot fail for any value of their type: no row
+/// may have a value that codes stand for. `None` if there are more values than rows.
+pub(super) fn converted(
+    column: usize,
+    rows: &dyn ColumnSource,
+    convert: impl Fn(&ArrayRef) -> Result<ArrayRef, ArrowError>,
+) -> Result<Option<ArrayRef>, ExecError> {
+    let codes = rows.codes(column)?;
+    let Some(codes) = codes.filter(|codes| codes.values().len() <= codes.rows().len()) else {
+        return Ok(None);
+    };
+    let looked_up = convert(codes.values()).and_then(|values| take(&values, codes.rows(), None));
+    let failed = |error| ExecError::of(format!("column {column}"), error);
+    looked_up.map(Some).map_err(failed)
 }
 
 /// The bit of each row's value. The one behind those of the values is for NULL.
@@ -69,7 +87,8 @@ pub(super) fn packed(bits: [u8; 8]) -> u8 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, Int64Array, UInt32Array};
+    use arrow::array::{Array, Int64Array, StringArray, UInt32Array};
+    use arrow::compute::cast;
     use arrow::datatypes::{DataType, Field};
     use proptest::prelude::*;
 
@@ -102,6 +121,19 @@ mod tests {
         fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
             self.0.column(index)
         }
+    }
+
+    #[test]
+    fn rows_are_converted_by_their_values_unless_those_are_more() {
+        let codes = |rows: Vec<Option<u32>>| {
+            let values: ArrayRef = Arc::new(Int64Array::from(vec![30, -1]));
+            Rows(Codes::try_new(UInt32Array::from(rows), values).unwrap())
+        };
+        let to_text = |rows: &Rows| converted(0, rows, |values| cast(values, &DataType::Utf8)).unwrap();
+        let rows = to_text(&codes(vec![Some(1), None, Some(0), Some(1)]));
+        let texts = StringArray::from(vec![Some("-1"), None, Some("30"), Some("-1")]);
+        assert_eq!(rows.unwrap().as_ref(), &texts as &dyn Array);
+        assert!(to_text(&codes(vec![Some(0)])).is_none());
     }
 
     #[test]

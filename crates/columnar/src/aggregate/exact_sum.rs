@@ -29,7 +29,15 @@ trait Exactly: Copy {
     fn whole(self) -> i128;
     /// The bit from which all numbers have only sign bits: 64 if some exceed 64 bits.
     fn bits(numbers: &[Self]) -> u32;
+    /// The sum, which wraps, and a bit as of [`bits`](Self::bits) or a higher one.
+    fn sum_and_bits(numbers: &[Self]) -> (i64, u32) {
+        let sum = numbers.iter().fold(0i64, |sum, n| sum.wrapping_add(n.low()));
+        (sum, Self::bits(numbers))
+    }
 }
+
+/// Bits of numbers that count as small: a hundred million of them have a sum of 64 bits.
+const SMALL: u32 = 36;
 
 impl Exactly for i64 {
     #[inline]
@@ -44,6 +52,17 @@ impl Exactly for i64 {
 
     fn bits(numbers: &[Self]) -> u32 {
         narrow::bits(numbers)
+    }
+
+    /// Whether all numbers are small is found beside their sum, by an addition for each.
+    fn sum_and_bits(numbers: &[Self]) -> (i64, u32) {
+        let (sum, all) = numbers.iter().fold((0i64, 0), |(sum, all), &number| {
+            (sum.wrapping_add(number), all | number.wrapping_add(1 << SMALL))
+        });
+        match (all as u64) >> (SMALL + 1) {
+            0 => (sum, SMALL),
+            _ => (sum, narrow::bits(numbers)),
+        }
     }
 }
 
@@ -125,14 +144,18 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         nulls: Option<&NullBuffer>,
         groups: GroupIds<'_>,
     ) -> Result<(), MemoryExceeded> {
-        // Values behind NULLs can only raise the bound.
+        let (sum, bits) = match (groups, nulls) {
+            (GroupIds::Single { .. }, None) => Exactly::sum_and_bits(numbers),
+            // Values behind NULLs can only raise the bound.
+            _ => (0, Exactly::bits(numbers)),
+        };
         let more = 1u64
-            .checked_shl(Exactly::bits(numbers))
+            .checked_shl(bits)
             .and_then(|bound| bound.checked_mul(numbers.len() as u64));
         let is_narrow = self.make_room(more)?;
         match (groups, nulls) {
             (GroupIds::Single { rows }, None) if is_narrow => {
-                self.narrow[0] += numbers.iter().map(|number| number.low()).sum::<i64>();
+                self.narrow[0] += sum;
                 self.counts[0] += rows as u64;
             }
             (GroupIds::PerRow { groups, counts }, None) if is_narrow => {
@@ -317,12 +340,23 @@ mod tests {
         assert_eq!(i128::bits(&[1 << 64]), 64);
     }
 
+    #[test]
+    fn numbers_are_small_up_to_a_power_of_two_on_both_sides_of_zero() {
+        let end = 1i64 << SMALL;
+        let of = |numbers: &[i64]| Exactly::sum_and_bits(numbers);
+        assert_eq!(of(&[]), (0, SMALL));
+        assert_eq!(of(&[end - 1, -end]), (-1, SMALL));
+        assert_eq!(of(&[1, end]), (end + 1, SMALL + 1));
+        assert_eq!(of(&[1, -end - 1]), (-end, SMALL + 1));
+        assert_eq!(of(&[i64::MAX, 1]), (i64::MIN, 63));
+    }
+
     proptest! {
         #[test]
         fn sums_are_those_of_a_plain_loop(
             slots in proptest::collection::vec(
                 proptest::collection::vec(
-                    (0u32..200, prop_oneof![4 => -1_000i64..1_000, 1 => any::<i64>()], proptest::bool::weighted(0.9)),
+                    (0u32..200, prop_oneof![4 => -1_000i64..1_000, 1 => -(2i64 << SMALL)..2 << SMALL, 1 => any::<i64>()], proptest::bool::weighted(0.9)),
                     0..60,
                 ),
                 1..8,
@@ -344,7 +378,10 @@ mod tests {
                         expected[group as usize].1 += 1;
                     }
                 }
-                let ids = GroupIds::PerRow { groups: &of_row, counts: None };
+                let ids = match groups {
+                    1 => GroupIds::Single { rows: rows.len() },
+                    _ => GroupIds::PerRow { groups: &of_row, counts: None },
+                };
                 if number % 2 == 0 {
                     merged.update(Some(&values), ids).unwrap();
                 } else {

@@ -66,11 +66,7 @@ impl Members {
     /// Reorders the groups, and their items by group. Returns the item that each was before.
     pub(super) fn arrange(&mut self, order: &[u32]) -> Result<ReservedVec<u32>, MemoryExceeded> {
         let pool = self.pool.as_ref();
-        let mut place = ReservedVec::new(pool);
-        place.resize(order.len(), 0u32)?;
-        for (new, &old) in (0..).zip(order) {
-            place[old as usize] = new;
-        }
+        let place = places_of(order, pool)?;
         let (mut items, mut starts) = (ReservedVec::new(pool), ReservedVec::new(pool));
         items.resize(self.group_of.len(), 0u32)?;
         starts.resize(order.len() + 1, 0u32)?;
@@ -151,6 +147,19 @@ impl Members {
             items[*place as usize] = item as u32;
         }
     }
+}
+
+/// The place in `order` of each group.
+pub(super) fn places_of(
+    order: &[u32],
+    pool: Option<&Arc<MemoryPool>>,
+) -> Result<ReservedVec<u32>, MemoryExceeded> {
+    let mut places = ReservedVec::new(pool);
+    places.resize(order.len(), 0u32)?;
+    for (place, &group) in (0..).zip(order) {
+        places[group as usize] = place;
+    }
+    Ok(places)
 }
 
 #[cfg(test)]

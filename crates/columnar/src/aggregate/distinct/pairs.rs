@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::members::Members;
+use super::super::members::{Members, places_of};
 use super::super::state::StateError;
 use super::lately::Lately;
 use super::values::Values;
@@ -90,11 +90,13 @@ impl<V: Values> Pairs<V> {
     }
 
     pub(super) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        assert!(
-            self.parts.is_empty(),
-            "groups are arranged before they are merged"
-        );
         let pool = self.pool.clone();
+        if !self.parts.is_empty() {
+            let places = places_of(order, pool.as_ref())?;
+            for group in self.groups_of_parts.iter_mut() {
+                *group = places.get(*group as usize).copied().unwrap_or(NONE);
+            }
+        }
         self.lately = Lately::new(pool.as_ref());
         let OpenPairs { list, .. } = self.open();
         let pairs = list.members.arrange(order)?;
@@ -354,6 +356,7 @@ mod tests {
                 1..4,
             ),
             own in proptest::collection::vec((0..GROUPS, 0u64..40), 0..50),
+            is_fine_arranged: bool,
         ) {
             let states: Vec<Words> = slots.iter().map(|(rows, by_group)| pairs(rows, *by_group)).collect();
             let map = |is_arranged: bool| -> Vec<u32> {
@@ -367,13 +370,17 @@ mod tests {
             // Rows that passed a slot by.
             let mut open = fine.open();
             own.iter().for_each(|&(group, value)| open.note(group, value).unwrap());
-            let coarse = merged(2, &[(&fine, (0..GROUPS).map(|group| group % 2).collect())]);
+            if is_fine_arranged {
+                fine.arrange(&(0..GROUPS).rev().collect::<Vec<u32>>()).unwrap();
+            }
+            let fine_groups = map(is_fine_arranged);
+            let coarse = merged(2, &[(&fine, fine_groups.iter().map(|group| group % 2).collect())]);
             let rows = || slots.iter().flat_map(|(rows, _)| rows).chain(&own);
             let distinct = |group_of: &dyn Fn(u32) -> u32, group: u32| {
                 let of_group = rows().filter(|(fine, _)| group_of(*fine) == group);
                 of_group.map(|(_, value)| value).collect::<HashSet<_>>().len() as i64
             };
-            let of_fine: Vec<i64> = (0..GROUPS).map(|group| distinct(&|fine| fine, group)).collect();
+            let of_fine: Vec<i64> = fine_groups.iter().map(|&group| distinct(&|fine| fine, group)).collect();
             let of_coarse: Vec<i64> = (0..2).map(|group| distinct(&|fine| fine % 2, group)).collect();
             prop_assert_eq!(counts(&fine), of_fine);
             prop_assert_eq!(counts(&coarse), of_coarse);

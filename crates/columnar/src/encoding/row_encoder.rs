@@ -383,15 +383,14 @@ mod tests {
             Arc::new(LargeStringArray::from(texts.to_vec())),
             Arc::new(StringViewArray::from(texts.to_vec())),
         ];
-        for column in columns {
-            let column = column.slice(0, 5);
-            let encoder = RowEncoder::new([column.data_type()].into_iter()).unwrap();
-            let rows = encoded(&encoder, std::slice::from_ref(&column));
+        for columns in columns.map(|column| [column]) {
+            let encoder = RowEncoder::new([columns[0].data_type()].into_iter()).unwrap();
+            let rows = encoded(&encoder, &columns);
             let bytes = texts.map(|text| text.map_or(NULL_ROW, str::as_bytes));
             assert!(rows.iter().eq(bytes));
-            assert_eq!(encoder.decode(rows.iter()).unwrap(), [column.clone()]);
+            assert_eq!(encoder.decode(rows.iter()).unwrap(), columns);
             let mut some = Vec::new();
-            let visited = encoder.for_each(&[column], Some(&[4, 0]), None, |at, row| {
+            let visited = encoder.for_each(&columns, Some(&[4, 0]), None, |at, row| {
                 some.push((at, row.to_vec()));
                 Ok(())
             });

@@ -7,9 +7,9 @@ use arrow::datatypes::DataType;
 
 use super::call::Aggregate;
 use super::group_ids::GroupIds;
-use super::state::AggregateState;
+use super::state::{AggregateState, StateError};
 use crate::error::ExecError;
-use crate::expr::Expr;
+use crate::expr::{ColumnSource, Expr};
 use crate::memory::MemoryPool;
 use crate::narrow::widened;
 
@@ -90,14 +90,61 @@ impl AggregatePlan {
         groups: GroupIds<'_>,
     ) -> Result<(), ExecError> {
         for (at, state) in states.iter_mut().enumerate() {
-            let argument = self.argument_of[at].map(|argument| match state.takes_narrow() {
-                true => values[argument].clone(),
-                false => widened(values[argument].clone(), self.arguments[argument].data_type()),
-            });
-            let updated = state.update(argument.as_ref(), groups);
-            updated.map_err(|error| self.aggregates[self.made_by[at]].failed(error))?;
+            let values = self.argument_of[at].map(|argument| &values[argument]);
+            self.update_state(at, state.as_mut(), values, groups)?;
         }
         Ok(())
+    }
+
+    /// Adds all `rows` to group 0.
+    pub(crate) fn update_single(
+        &self,
+        states: &mut [Box<dyn AggregateState>],
+        rows: &dyn ColumnSource,
+    ) -> Result<(), ExecError> {
+        let mut values: Vec<Option<ArrayRef>> = vec![None; self.arguments.len()];
+        let all = GroupIds::Single { rows: rows.rows() };
+        for (at, state) in states.iter_mut().enumerate() {
+            let Some(argument) = self.argument_of[at] else {
+                self.update_state(at, state.as_mut(), None, all)?;
+                continue;
+            };
+            let expr = &self.arguments[argument];
+            if let Some(codes) = expr.evaluate_codes(rows)? {
+                let updated = state.update_by_codes(&codes);
+                if updated.map_err(|error| self.failed(at, error))? {
+                    continue;
+                }
+            }
+            let values = match &mut values[argument] {
+                Some(values) => values,
+                none => none.insert(expr.evaluate_narrow(rows)?),
+            };
+            self.update_state(at, state.as_mut(), Some(values), all)?;
+        }
+        Ok(())
+    }
+
+    fn update_state(
+        &self,
+        at: usize,
+        state: &mut dyn AggregateState,
+        values: Option<&ArrayRef>,
+        groups: GroupIds<'_>,
+    ) -> Result<(), ExecError> {
+        let data_type = self.argument_of[at].map(|argument| self.arguments[argument].data_type());
+        let values = values
+            .zip(data_type)
+            .map(|(values, data_type)| match state.takes_narrow() {
+                true => values.clone(),
+                false => widened(values.clone(), data_type),
+            });
+        let updated = state.update(values.as_ref(), groups);
+        updated.map_err(|error| self.failed(at, error))
+    }
+
+    fn failed(&self, state: usize, error: StateError) -> ExecError {
+        self.aggregates[self.made_by[state]].failed(error)
     }
 
     /// Adds groups `first..` of `from` to the groups `map`.
@@ -110,7 +157,7 @@ impl AggregatePlan {
     ) -> Result<(), ExecError> {
         for (at, (state, from)) in states.iter_mut().zip(from).enumerate() {
             let merged = state.merge(from.as_ref(), first, map);
-            merged.map_err(|error| self.aggregates[self.made_by[at]].failed(error))?;
+            merged.map_err(|error| self.failed(at, error))?;
         }
         Ok(())
     }

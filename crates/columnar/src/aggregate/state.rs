@@ -9,6 +9,7 @@ use arrow::error::ArrowError;
 
 use super::group_ids::GroupIds;
 use crate::memory::MemoryExceeded;
+use crate::table::Codes;
 
 /// Reserves memory before use, and fails if the pool refuses.
 pub(crate) trait AggregateState: Any + Send + Sync {
@@ -25,6 +26,13 @@ pub(crate) trait AggregateState: Any + Send + Sync {
 
     /// `values` is absent for `count(*)`.
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError>;
+
+    /// Adds rows to group 0 by the codes of their values. False if the state does not take these:
+    /// then none is added.
+    fn update_by_codes(&mut self, codes: &Codes) -> Result<bool, StateError> {
+        let _ = codes;
+        Ok(false)
+    }
 
     /// Reorders the groups: `order[i]`, each once, becomes group `i`.
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>;

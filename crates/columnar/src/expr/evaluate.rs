@@ -16,6 +16,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::kernels::cmp;
 use arrow::compute::{ilike, is_not_null, is_null, like};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use self::span::Span;
@@ -26,6 +27,7 @@ use super::source::ColumnSource;
 use super::types::{cast_checked, conversion_can_fail};
 use crate::error::ExecError;
 use crate::narrow::{is_narrow, widened};
+use crate::table::Codes;
 
 impl Expr {
     pub(crate) fn evaluate(&self, source: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
@@ -54,6 +56,12 @@ impl Expr {
         by_value::answers(self, source)
     }
 
+    /// A column that is held as codes, or its conversion. Decimals may come in
+    /// [64 bits](crate::narrow).
+    pub(crate) fn evaluate_codes(&self, source: &dyn ColumnSource) -> Result<Option<Codes>, ExecError> {
+        by_value::codes(self, source)
+    }
+
     pub(super) fn evaluate_constant(&self) -> Result<ArrayRef, ExecError> {
         self.evaluate(&OneRow)
     }
@@ -69,18 +77,11 @@ impl Expr {
             Node::Column { index, .. } => Ok(Value::Rows(source.column(*index)?)),
             Node::Literal(value) => Ok(Value::Constant(value.clone())),
             Node::Cast(value) => {
-                let from = value.data_type();
-                let can_fail = conversion_can_fail(from, self.data_type());
-                let cast = |array: &ArrayRef| match is_narrow(array.data_type(), self.data_type()) {
-                    true if !can_fail => Ok(array.clone()),
-                    _ => cast_checked(&widened(array.clone(), from), self.data_type()),
-                };
-                if let Node::Column { index, .. } = value.node()
-                    && !can_fail
-                    && let Some(rows) = by_value::converted(*index, source, cast)?
-                {
-                    return Ok(Value::Rows(rows));
+                let codes = by_value::codes(self, source)?;
+                if let Some(codes) = codes.filter(|codes| codes.values().len() <= source.rows()) {
+                    return codes.decoded().map(Value::Rows).map_err(failed);
                 }
+                let cast = |array: &ArrayRef| converted(array, value.data_type(), self.data_type());
                 value.value(source)?.map(cast).map_err(failed)
             }
             Node::Arithmetic { op, left, right } => {
@@ -139,6 +140,13 @@ impl Expr {
             }
         }
     }
+}
+
+fn converted(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    if is_narrow(array.data_type(), to) && !conversion_can_fail(from, to) {
+        return Ok(array.clone());
+    }
+    cast_checked(&widened(array.clone(), from), to)
 }
 
 struct OneRow;

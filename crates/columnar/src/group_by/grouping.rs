@@ -30,7 +30,7 @@ use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::split_rows::SplitRows;
 use super::table::GroupTable;
-use crate::aggregate::{GroupIds, States};
+use crate::aggregate::States;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, compacts_bytes, with_own_strings};
@@ -102,7 +102,9 @@ impl<'p> Grouping<'p> {
     }
 
     fn add_rows(&mut self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
-        let arguments = self.plan.aggregates().arguments().iter();
+        let Some(encoding) = self.plan.encoding() else {
+            return self.plan.aggregates().update_single(&mut self.states, rows);
+        };
         let count = rows.rows();
         assert!(
             u32::try_from(self.rows + count).is_ok(),
@@ -110,6 +112,7 @@ impl<'p> Grouping<'p> {
         );
         let passes_through = matches!(self.mode.as_deref(), Some(Mode::PassThrough(_)));
         let is_assigned = !passes_through && self.assign_codes(rows)?;
+        let arguments = self.plan.aggregates().arguments().iter();
         let arguments = arguments.map(|argument| argument.evaluate_narrow(rows));
         let arguments: Vec<ArrayRef> = arguments.collect::<Result<_, _>>()?;
         if is_assigned {
@@ -119,11 +122,6 @@ impl<'p> Grouping<'p> {
         }
         let columns = self.plan.keys().iter().map(|key| key.evaluate(rows));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        let Some(encoding) = self.plan.encoding() else {
-            let all = GroupIds::Single { rows: count };
-            self.plan.aggregates().update(&mut self.states, &arguments, all)?;
-            return Ok(());
-        };
         let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
         let places = match self.plan.places() {
             Some(column) => Some(rows.column(column)?),

@@ -72,6 +72,16 @@ impl Codes {
         }
     }
 
+    /// Other values, as many and without NULL, for the same rows.
+    pub(crate) fn with_values(self, values: ArrayRef) -> Self {
+        assert_eq!(
+            (values.len(), values.null_count()),
+            (self.values.len(), 0),
+            "a value for each code"
+        );
+        Self { values, ..self }
+    }
+
     /// The same values for other rows of the column.
     pub(crate) fn with_rows(&self, rows: UInt32Array) -> Self {
         Self {

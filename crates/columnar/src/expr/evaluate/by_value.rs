@@ -1,14 +1,14 @@
 //! Conditions and conversions of one column that is held as codes: made once for each value, then
 //! looked up for each row.
 
-use arrow::array::{Array as _, ArrayRef, BooleanArray};
+use arrow::array::{Array as _, BooleanArray};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::compute::take;
-use arrow::error::ArrowError;
 
+use super::converted;
 use crate::error::ExecError;
-use crate::expr::node::Expr;
+use crate::expr::node::{Expr, Node};
 use crate::expr::source::{ColumnSource, Values};
+use crate::expr::types::conversion_can_fail;
 use crate::table::Codes;
 
 /// Values of a column's codes at most: a byte for each is 4 KiB of a core's cache.
@@ -34,20 +34,28 @@ pub(super) fn answers(condition: &Expr, rows: &dyn ColumnSource) -> Result<Optio
     )))
 }
 
-/// A column's rows, converted by `convert`, which cannot fail for any value of their type: no row
-/// may have a value that codes stand for. `None` if there are more values than rows.
-pub(super) fn converted(
-    column: usize,
-    rows: &dyn ColumnSource,
-    convert: impl Fn(&ArrayRef) -> Result<ArrayRef, ArrowError>,
-) -> Result<Option<ArrayRef>, ExecError> {
-    let codes = rows.codes(column)?;
-    let Some(codes) = codes.filter(|codes| codes.values().len() <= codes.rows().len()) else {
+/// The rows of a column, or of its conversion, as codes. `None` for other expressions, if the column
+/// is not held so, or if a value that no row may have cannot be converted.
+pub(super) fn codes(expr: &Expr, rows: &dyn ColumnSource) -> Result<Option<Codes>, ExecError> {
+    let (value, to) = match expr.node() {
+        Node::Cast(value) => (value, Some(expr.data_type())),
+        _ => (expr, None),
+    };
+    let Node::Column { index, .. } = *value.node() else {
         return Ok(None);
     };
-    let looked_up = convert(codes.values()).and_then(|values| take(&values, codes.rows(), None));
-    let failed = |error| ExecError::of(format!("column {column}"), error);
-    looked_up.map(Some).map_err(failed)
+    if to.is_some_and(|to| conversion_can_fail(value.data_type(), to)) {
+        return Ok(None);
+    }
+    let Some(codes) = rows.codes(index)? else {
+        return Ok(None);
+    };
+    let Some(to) = to else {
+        return Ok(Some(codes));
+    };
+    let values = converted(codes.values(), value.data_type(), to);
+    let values = values.map_err(|error| ExecError::of(expr, error))?;
+    Ok(Some(codes.with_values(values)))
 }
 
 /// The bit of each row's value. The one behind those of the values is for NULL.
@@ -87,13 +95,13 @@ pub(super) fn packed(bits: [u8; 8]) -> u8 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, Int64Array, StringArray, UInt32Array};
-    use arrow::compute::cast;
+    use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, UInt32Array};
     use arrow::datatypes::{DataType, Field};
     use proptest::prelude::*;
 
     use super::*;
     use crate::expr::Comparison;
+    use crate::expr::operand::implicit_cast;
 
     struct Rows(Codes);
 
@@ -124,16 +132,20 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_converted_by_their_values_unless_those_are_more() {
-        let codes = |rows: Vec<Option<u32>>| {
-            let values: ArrayRef = Arc::new(Int64Array::from(vec![30, -1]));
-            Rows(Codes::try_new(UInt32Array::from(rows), values).unwrap())
-        };
-        let to_text = |rows: &Rows| converted(0, rows, |values| cast(values, &DataType::Utf8)).unwrap();
-        let rows = to_text(&codes(vec![Some(1), None, Some(0), Some(1)]));
-        let texts = StringArray::from(vec![Some("-1"), None, Some("30"), Some("-1")]);
-        assert_eq!(rows.unwrap().as_ref(), &texts as &dyn Array);
-        assert!(to_text(&codes(vec![Some(0)])).is_none());
+    fn a_conversion_of_a_column_is_made_for_its_values_if_none_can_fail() {
+        let values: ArrayRef = Arc::new(Int32Array::from(vec![30, -1, 7]));
+        let rows = UInt32Array::from(vec![Some(1), None, Some(0)]);
+        let rows = Rows(Codes::try_new(rows, values).unwrap());
+        let column = Expr::column(0, &Field::new("n", DataType::Int32, true));
+        let of = |expr: &Expr| codes(expr, &rows).unwrap();
+        let as_rows = |codes: Option<Codes>| codes.unwrap().decoded().unwrap();
+        let wide = implicit_cast(column.clone(), &DataType::Int64).unwrap();
+        let expected = Int64Array::from(vec![Some(-1), None, Some(30)]);
+        assert_eq!(as_rows(of(&wide)).as_ref(), &expected as &dyn Array);
+        assert_eq!(wide.evaluate(&rows).unwrap().as_ref(), &expected as &dyn Array);
+        assert_eq!(as_rows(of(&column)).as_ref(), rows.column(0).unwrap().as_ref());
+        let decimal = implicit_cast(column, &DataType::Decimal128(3, 1)).unwrap();
+        assert!(of(&decimal).is_none(), "1,000 has more digits");
     }
 
     #[test]

@@ -16,7 +16,6 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::compute::kernels::cmp;
 use arrow::compute::{ilike, is_not_null, is_null, like};
-use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use self::span::Span;
@@ -24,9 +23,9 @@ use self::value::Value;
 use super::canonical::canonical_floats;
 use super::node::{Comparison, Expr, Node};
 use super::source::ColumnSource;
-use super::types::{cast_checked, conversion_can_fail};
+use super::types::converted;
 use crate::error::ExecError;
-use crate::narrow::{is_narrow, widened};
+use crate::narrow::widened;
 use crate::table::Codes;
 
 impl Expr {
@@ -140,13 +139,6 @@ impl Expr {
             }
         }
     }
-}
-
-fn converted(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, ArrowError> {
-    if is_narrow(array.data_type(), to) && !conversion_can_fail(from, to) {
-        return Ok(array.clone());
-    }
-    cast_checked(&widened(array.clone(), from), to)
 }
 
 struct OneRow;

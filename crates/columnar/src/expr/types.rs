@@ -7,6 +7,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 
 use super::decimal::DecimalShape;
+use crate::narrow::{is_narrow, widened};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
@@ -128,6 +129,18 @@ fn date_to_timestamp(
         .unary::<_, TimestampSecondType>(|days| i64::from(days) * SECONDS_PER_DAY);
     let seconds: ArrayRef = Arc::new(seconds.with_timezone_opt(zone.clone()));
     cast_checked(&seconds, &DataType::Timestamp(unit, zone))
+}
+
+/// As [`cast_checked`], but a decimal in [64 bits](crate::narrow) keeps them where it can.
+pub(super) fn converted(
+    values: &ArrayRef,
+    from: &DataType,
+    to: &DataType,
+) -> Result<ArrayRef, arrow::error::ArrowError> {
+    if is_narrow(values.data_type(), to) && !conversion_can_fail(from, to) {
+        return Ok(values.clone());
+    }
+    cast_checked(&widened(values.clone(), from), to)
 }
 
 pub(super) fn conversion_can_fail(from: &DataType, to: &DataType) -> bool {

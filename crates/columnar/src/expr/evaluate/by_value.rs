@@ -4,11 +4,10 @@
 use arrow::array::{Array as _, BooleanArray};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 
-use super::converted;
 use crate::error::ExecError;
 use crate::expr::node::{Expr, Node};
 use crate::expr::source::{ColumnSource, Values};
-use crate::expr::types::conversion_can_fail;
+use crate::expr::types::{conversion_can_fail, converted};
 use crate::table::Codes;
 
 /// Values of a column's codes at most: a byte for each is 4 KiB of a core's cache.

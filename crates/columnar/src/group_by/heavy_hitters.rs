@@ -141,3 +141,26 @@ impl KeySample {
         mode
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heavy_hitters_are_found_and_no_other_key_even_with_their_mark() {
+        let keys = (0..HEAVY_MAX as u128).map(|at| (at << 70 | at) * 3 + 1);
+        let hashes = (1..=HEAVY_MAX as u64).map(|at| at.wrapping_mul(0x1234_5678_9abc_def1));
+        let heavy = HeavyHitters::of(keys.clone(), hashes.clone());
+        assert!(keys.clone().all(|key| heavy.has(key)));
+        assert!(hashes.clone().all(|hash| heavy.has_long(hash)));
+        let others = 10_000..20_000u64;
+        assert!(
+            others
+                .clone()
+                .all(|key| !heavy.has(key.into()) && !heavy.has_long(key))
+        );
+        let marked = others.filter(|&key| heavy.marks.has(key)).count();
+        // Sixteen of 256 bits, at most.
+        assert!((1..1_000).contains(&marked), "{marked} of 10,000");
+    }
+}

@@ -153,10 +153,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
             // Values behind NULLs can only raise the bound.
             _ => (0, Exactly::bits(numbers)),
         };
-        let more = 1u64
-            .checked_shl(bits)
-            .and_then(|bound| bound.checked_mul(numbers.len() as u64));
-        let is_narrow = self.make_room(more)?;
+        let is_narrow = self.make_room(bound(bits, numbers.len()))?;
         match (groups, nulls) {
             (GroupIds::Single { rows }, None) if is_narrow => {
                 self.narrow[0] += sum;
@@ -190,10 +187,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         if values.len() > VALUES_MAX || rows.null_count() > 0 {
             return Ok(false);
         }
-        let more = 1u64
-            .checked_shl(Exactly::bits(values))
-            .and_then(|bound| bound.checked_mul(rows.len() as u64));
-        if !self.make_room(more)? {
+        if !self.make_room(bound(Exactly::bits(values), rows.len()))? {
             return Ok(false);
         }
         // The length that the compiler knows spares a check for each row.
@@ -264,6 +258,10 @@ where
         }?)
     }
 
+    fn codes_max(&self) -> usize {
+        VALUES_MAX
+    }
+
     fn update_by_codes(&mut self, codes: &Codes) -> Result<bool, StateError> {
         let values = codes.values();
         Ok(match values.as_primitive_opt::<Decimal64Type>() {
@@ -302,6 +300,11 @@ where
         let nulls = NullBuffer::from_iter(self.counts.iter().map(|&count| count > 0));
         self.finish_sums(nulls, data_type)
     }
+}
+
+/// How far from zero the sum of numbers below a bit may be, if 64 bits hold it.
+fn bound(bits: u32, numbers: usize) -> Option<u64> {
+    1u64.checked_shl(bits)?.checked_mul(numbers as u64)
 }
 
 trait FinishSums {

@@ -110,7 +110,7 @@ impl AggregatePlan {
                 continue;
             };
             let expr = &self.arguments[argument];
-            if let Some(codes) = expr.evaluate_codes(rows)? {
+            if let Some(codes) = expr.evaluate_codes(rows, state.codes_max())? {
                 let updated = state.update_by_codes(&codes);
                 if updated.map_err(|error| self.failed(at, error))? {
                     continue;

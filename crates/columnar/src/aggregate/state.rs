@@ -27,6 +27,11 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     /// `values` is absent for `count(*)`.
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError>;
 
+    /// Values at most whose codes [`update_by_codes`](Self::update_by_codes) takes.
+    fn codes_max(&self) -> usize {
+        0
+    }
+
     /// Adds rows to group 0 by the codes of their values. False if the state does not take these:
     /// then none is added.
     fn update_by_codes(&mut self, codes: &Codes) -> Result<bool, StateError> {

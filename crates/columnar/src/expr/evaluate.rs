@@ -55,10 +55,14 @@ impl Expr {
         by_value::answers(self, source)
     }
 
-    /// A column that is held as codes, or its conversion. Decimals may come in
-    /// [64 bits](crate::narrow).
-    pub(crate) fn evaluate_codes(&self, source: &dyn ColumnSource) -> Result<Option<Codes>, ExecError> {
-        by_value::codes(self, source)
+    /// A column that is held as codes of at most `values_max` values, and no more than rows, or its
+    /// conversion. Decimals may come in [64 bits](crate::narrow).
+    pub(crate) fn evaluate_codes(
+        &self,
+        source: &dyn ColumnSource,
+        values_max: usize,
+    ) -> Result<Option<Codes>, ExecError> {
+        by_value::codes(self, source, values_max)
     }
 
     pub(super) fn evaluate_constant(&self) -> Result<ArrayRef, ExecError> {
@@ -76,8 +80,7 @@ impl Expr {
             Node::Column { index, .. } => Ok(Value::Rows(source.column(*index)?)),
             Node::Literal(value) => Ok(Value::Constant(value.clone())),
             Node::Cast(value) => {
-                let codes = by_value::codes(self, source)?;
-                if let Some(codes) = codes.filter(|codes| codes.values().len() <= source.rows()) {
+                if let Some(codes) = by_value::codes(self, source, usize::MAX)? {
                     return codes.decoded().map(Value::Rows).map_err(failed);
                 }
                 let cast = |array: &ArrayRef| converted(array, value.data_type(), self.data_type());

@@ -34,8 +34,13 @@ pub(super) fn answers(condition: &Expr, rows: &dyn ColumnSource) -> Result<Optio
 }
 
 /// The rows of a column, or of its conversion, as codes. `None` for other expressions, if the column
-/// is not held so, or if a value that no row may have cannot be converted.
-pub(super) fn codes(expr: &Expr, rows: &dyn ColumnSource) -> Result<Option<Codes>, ExecError> {
+/// is not held so, if a value that no row may have cannot be converted, or if there are more values
+/// than `values_max` or than rows.
+pub(super) fn codes(
+    expr: &Expr,
+    rows: &dyn ColumnSource,
+    values_max: usize,
+) -> Result<Option<Codes>, ExecError> {
     let (value, to) = match expr.node() {
         Node::Cast(value) => (value, Some(expr.data_type())),
         _ => (expr, None),
@@ -46,7 +51,8 @@ pub(super) fn codes(expr: &Expr, rows: &dyn ColumnSource) -> Result<Option<Codes
     if to.is_some_and(|to| conversion_can_fail(value.data_type(), to)) {
         return Ok(None);
     }
-    let Some(codes) = rows.codes(index)? else {
+    let are_few = |codes: &Codes| codes.values().len() <= values_max.min(rows.rows());
+    let Some(codes) = rows.codes(index)?.filter(are_few) else {
         return Ok(None);
     };
     let Some(to) = to else {
@@ -136,13 +142,14 @@ mod tests {
         let rows = UInt32Array::from(vec![Some(1), None, Some(0)]);
         let rows = Rows(Codes::try_new(rows, values).unwrap());
         let column = Expr::column(0, &Field::new("n", DataType::Int32, true));
-        let of = |expr: &Expr| codes(expr, &rows).unwrap();
+        let of = |expr: &Expr| codes(expr, &rows, 3).unwrap();
         let as_rows = |codes: Option<Codes>| codes.unwrap().decoded().unwrap();
         let wide = implicit_cast(column.clone(), &DataType::Int64).unwrap();
         let expected = Int64Array::from(vec![Some(-1), None, Some(30)]);
         assert_eq!(as_rows(of(&wide)).as_ref(), &expected as &dyn Array);
         assert_eq!(wide.evaluate(&rows).unwrap().as_ref(), &expected as &dyn Array);
         assert_eq!(as_rows(of(&column)).as_ref(), rows.column(0).unwrap().as_ref());
+        assert!(codes(&wide, &rows, 2).unwrap().is_none(), "three values");
         let decimal = implicit_cast(column, &DataType::Decimal128(3, 1)).unwrap();
         assert!(of(&decimal).is_none(), "1,000 has more digits");
     }

@@ -243,7 +243,7 @@ fn extended(field: u64, bits: u32, is_signed: bool) -> u64 {
     }
 }
 
-fn is_text(data_type: &DataType) -> bool {
+pub(super) fn is_text(data_type: &DataType) -> bool {
     matches!(
         data_type,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View

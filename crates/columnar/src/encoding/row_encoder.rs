@@ -21,6 +21,7 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
+use super::fixed_width::is_text;
 use crate::memory::{MemoryPool, Reservation, encoded_bytes};
 
 /// The length of a NULL text.
@@ -53,7 +54,9 @@ impl RowEncoder {
     /// Fails if values of a type cannot be told apart.
     pub(crate) fn new<'t>(types: impl Iterator<Item = &'t DataType>) -> Result<Self, ArrowError> {
         let types: Vec<DataType> = types.cloned().collect();
-        if let [text @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)] = &*types {
+        if let [text] = &*types
+            && is_text(text)
+        {
             return Ok(Self::Text(text.clone()));
         }
         if types.iter().all(is_plain) {
@@ -113,8 +116,9 @@ impl RowEncoder {
     ) -> Result<Vec<ArrayRef>, ArrowError> {
         match self {
             Self::Text(data_type) => {
+                let bytes = rows.clone().map(<[u8]>::len).sum();
                 let texts = rows.map(|row| (row != NULL_ROW).then_some(row));
-                Ok(vec![texts_of(data_type, texts)?])
+                Ok(vec![texts_of(data_type, texts, bytes)?])
             }
             Self::Plain(types) => {
                 let mut rest: Vec<&[u8]> = rows.collect();
@@ -215,8 +219,9 @@ fn encode_text(text: Option<&str>, bytes: &mut Vec<u8>) -> Result<(), ArrowError
 /// Takes the values of a column from the beginning of each row.
 fn decode(data_type: &DataType, rows: &mut [&[u8]]) -> Result<ArrayRef, ArrowError> {
     Ok(match data_type {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-            texts_of(data_type, rows.iter_mut().map(take_text))?
+        text if is_text(text) => {
+            let bytes = rows.iter().map(|row| row.len()).sum();
+            texts_of(text, rows.iter_mut().map(take_text), bytes)?
         }
         DataType::Boolean => {
             let value = |row: &mut &[u8]| {
@@ -244,22 +249,25 @@ fn decode(data_type: &DataType, rows: &mut [&[u8]]) -> Result<ArrayRef, ArrowErr
     })
 }
 
+/// `bytes` are those of the texts, or more.
 fn texts_of<'r>(
     data_type: &DataType,
     texts: impl ExactSizeIterator<Item = Option<&'r [u8]>>,
+    bytes: usize,
 ) -> Result<ArrayRef, ArrowError> {
     Ok(match data_type {
-        DataType::Utf8 => Arc::new(text_array::<i32>(texts)?),
-        DataType::LargeUtf8 => Arc::new(text_array::<i64>(texts)?),
-        _ => Arc::new(StringViewArray::from(&text_array::<i64>(texts)?)),
+        DataType::Utf8 => Arc::new(text_array::<i32>(texts, bytes)?),
+        DataType::LargeUtf8 => Arc::new(text_array::<i64>(texts, bytes)?),
+        _ => Arc::new(StringViewArray::from(&text_array::<i64>(texts, bytes)?)),
     })
 }
 
 /// All texts are checked as UTF-8 at once: one by one, the checks took a tenth of a query's time.
 fn text_array<'r, O: OffsetSizeTrait>(
     texts: impl ExactSizeIterator<Item = Option<&'r [u8]>>,
+    bytes: usize,
 ) -> Result<GenericStringArray<O>, ArrowError> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(bytes);
     let mut lengths = Vec::with_capacity(texts.len());
     let mut are_valid = Vec::with_capacity(texts.len());
     for text in texts {
@@ -290,7 +298,8 @@ fn take<'r>(row: &mut &'r [u8], bytes: usize) -> &'r [u8] {
 
 fn is_plain(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => true,
+        DataType::Boolean => true,
+        text if is_text(text) => true,
         other => other.primitive_width().is_some_and(|width| width <= 16),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use pipeline_exec::lock;
 
 use super::table::GroupTable;
+use crate::partition::inner;
 
 /// Fraction of new keys from which rows pass through: a lookup in a slot that finds fewer keys does
 /// not pay, because the merge looks each group up again. A key without a fixed width is cheaper to
@@ -79,7 +80,7 @@ impl Marks {
     #[inline]
     fn bit(key: u64) -> (usize, u64) {
         // The top eight bits of a product depend on all bits of the key.
-        let bit = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+        let bit = inner(key) >> 56;
         (bit as usize / 64, 1 << (bit % 64))
     }
 

@@ -138,25 +138,24 @@ impl<V: Values> Pairs<V> {
     /// Adds the distinct values of each group.
     pub(super) fn count(&self, counts: &mut [i64]) -> Result<(), StateError> {
         let pool = self.pool.as_ref();
-        let own = self.own.by_group(pool)?;
-        let parts = self.parts.iter().map(|part| part.list.by_group(pool));
-        let parts = parts.collect::<Result<Vec<_>, _>>()?;
-        let (starts, runs) = self.runs(&own, &parts)?;
-        let list = |at: u32| parts.get(at as usize).unwrap_or(&own);
+        let lists = self.parts.iter().map(|part| &part.list).chain([&self.own]);
+        let lists: Vec<_> = lists.map(|list| list.by_group(pool)).collect::<Result<_, _>>()?;
+        let (runs, of_groups) = self.runs(&lists)?;
+        let of_groups = ByGroup::new(&of_groups, pool)?;
         let mut seen: ReservedTable<V::Value<'_>> = ReservedTable::new(pool);
-        for (count, of_group) in counts.iter_mut().zip(starts.windows(2)) {
-            let runs = &runs[of_group[0] as usize..of_group[1] as usize];
-            let pairs: usize = runs.iter().map(|run| list(run.list).run(run.group).len()).sum();
+        for (group, count) in counts.iter_mut().enumerate() {
+            let of_group = of_groups.places(group).map(|place| runs[of_groups.item(place)]);
+            let pairs: usize = of_group.clone().map(|run| run.of(&lists).len()).sum();
             if pairs < 2 {
                 *count += pairs as i64;
                 continue;
             }
             seen.start_over(pairs)?;
             seen.reserve(pairs.min(EXPECTED_MAX), V::hash_of)?;
-            for run in runs {
-                let list = list(run.list);
-                for place in list.run(run.group) {
-                    let value = list.value(place);
+            for run in of_group {
+                let (values, by_group) = &lists[run.list as usize];
+                for place in run.of(&lists) {
+                    let value = values.value(by_group.item(place));
                     let entry = seen.entry(V::hash_of(value), |other| other == value, V::hash_of)?;
                     entry.or_insert(value);
                 }
@@ -166,53 +165,32 @@ impl<V: Values> Pairs<V> {
         Ok(())
     }
 
-    /// The runs of pairs by group, and the first run of each group.
-    fn runs(
-        &self,
-        own: &ByGroup<'_, V>,
-        parts: &[ByGroup<'_, V>],
-    ) -> Result<(ReservedVec<u32>, ReservedVec<Run>), MemoryExceeded> {
+    /// The runs of pairs in `lists`, those of parts before the own one, and the group of each.
+    fn runs(&self, lists: &[Sorted<'_, V>]) -> Result<(ReservedVec<Run>, Members), StateError> {
         let pool = self.pool.as_ref();
-        let of_own = (0..self.groups() as u32).map(|group| {
+        let (mut runs, mut of_groups) = (ReservedVec::new(pool), Members::new(pool));
+        of_groups.resize(self.groups());
+        let mut add = |list: usize, group: usize, here: u32| -> Result<(), StateError> {
             let run = Run {
-                list: parts.len() as u32,
-                group,
+                list: list as u32,
+                group: group as u32,
             };
-            (group, run, own)
-        });
-        let of_parts = self
-            .parts
-            .iter()
-            .zip(parts)
-            .zip(0..)
-            .flat_map(|((part, by_group), list)| {
-                let groups = self.groups_of_parts[part.groups.clone()].iter();
-                groups.zip(part.first as u32..).map(move |(&here, group)| {
-                    let run = Run { list, group };
-                    (here, run, by_group)
-                })
-            });
-        let runs = of_parts
-            .chain(of_own)
-            .filter(|(here, run, list)| *here != NONE && !list.run(run.group).is_empty());
-        let mut starts = ReservedVec::new(pool);
-        starts.resize(self.groups() + 1, 0u32)?;
-        for (here, ..) in runs.clone() {
-            starts[here as usize] += 1;
+            if here == NONE || run.of(lists).is_empty() {
+                return Ok(());
+            }
+            of_groups.push(here as usize)?;
+            Ok(runs.push(run)?)
+        };
+        for (list, part) in self.parts.iter().enumerate() {
+            let groups = &self.groups_of_parts[part.groups.clone()];
+            for (group, &here) in (part.first..).zip(groups) {
+                add(list, group, here)?;
+            }
         }
-        let mut end = 0;
-        for start in starts.iter_mut() {
-            end += *start;
-            *start = end;
+        for group in 0..self.groups() {
+            add(self.parts.len(), group, group as u32)?;
         }
-        let mut placed = ReservedVec::new(pool);
-        placed.resize(end as usize, Run::default())?;
-        for (here, run, _) in runs {
-            let place = &mut starts[here as usize];
-            *place -= 1;
-            placed[*place as usize] = run;
-        }
-        Ok((starts, placed))
+        Ok((runs, of_groups))
     }
 }
 
@@ -242,59 +220,68 @@ impl<V: Values> OpenPairs<'_, V> {
 }
 
 /// Pairs of one list and one of its groups.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Run {
     list: u32,
     group: u32,
 }
 
-/// A list whose pairs are found by group.
-struct ByGroup<'a, V> {
-    values: &'a V,
-    /// The pair at each place, unless pairs lie by group.
-    pairs: Option<Vec<u32>>,
+impl Run {
+    fn of<V>(self, lists: &[Sorted<'_, V>]) -> Range<usize> {
+        lists[self.list as usize].1.places(self.group as usize)
+    }
+}
+
+/// The values of a list, and which belong to a group.
+type Sorted<'a, V> = (&'a V, ByGroup<'a>);
+
+/// Items that are found by group.
+struct ByGroup<'a> {
+    /// The item at each place, unless items lie by group.
+    items: Option<Vec<u32>>,
     /// The first place of each group.
     starts: Cow<'a, [u32]>,
     _reservation: Reservation,
 }
 
-impl<V: Values> List<V> {
-    fn by_group(&self, pool: Option<&Arc<MemoryPool>>) -> Result<ByGroup<'_, V>, MemoryExceeded> {
+impl<V> List<V> {
+    fn by_group(&self, pool: Option<&Arc<MemoryPool>>) -> Result<Sorted<'_, V>, MemoryExceeded> {
+        Ok((&self.values, ByGroup::new(&self.members, pool)?))
+    }
+}
+
+impl<'a> ByGroup<'a> {
+    fn new(members: &'a Members, pool: Option<&Arc<MemoryPool>>) -> Result<Self, MemoryExceeded> {
         let mut reservation = Reservation::of(pool.cloned());
-        let (pairs, starts) = match self.members.starts() {
+        let (items, starts) = match members.starts() {
             Some(starts) => (None, Cow::Borrowed(starts)),
             None => {
-                reservation.grow(self.members.by_group_bytes())?;
-                let (pairs, starts) = self.members.by_group();
-                (Some(pairs), Cow::Owned(starts))
+                reservation.grow(members.by_group_bytes())?;
+                let (items, starts) = members.by_group();
+                (Some(items), Cow::Owned(starts))
             }
         };
-        Ok(ByGroup {
-            values: &self.values,
-            pairs,
+        Ok(Self {
+            items,
             starts,
             _reservation: reservation,
         })
     }
-}
 
-impl<'a, V: Values> ByGroup<'a, V> {
-    /// The places of a group's pairs.
-    fn run(&self, group: u32) -> Range<usize> {
-        match self.starts.get(group as usize..) {
+    fn places(&self, group: usize) -> Range<usize> {
+        match self.starts.get(group..) {
             Some(&[start, end, ..]) => start as usize..end as usize,
-            // No pair was added since the group is there.
+            // No item was added since the group is there.
             _ => 0..0,
         }
     }
 
     #[inline]
-    fn value(&self, place: usize) -> V::Value<'a> {
-        let pair = match &self.pairs {
-            Some(pairs) => pairs[place] as usize,
+    fn item(&self, place: usize) -> usize {
+        match &self.items {
+            Some(items) => items[place] as usize,
             None => place,
-        };
-        self.values.value(pair)
+        }
     }
 }
 

@@ -11,7 +11,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Int64Array, UInt32Array};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Int64Array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal64Type, Decimal128Type, DecimalType, Int64Type,
@@ -22,7 +22,7 @@ use super::state::{AggregateState, StateError, same_kind, shared};
 use super::vectorised::add_all;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 use crate::narrow;
-use crate::table::Codes;
+use crate::table::{Codes, by_width};
 
 trait Exactly: Copy {
     /// The number, if it has 64 bits; otherwise any value.
@@ -183,7 +183,7 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
     }
 
     /// False if there are NULLs, many values, or sums that exceed 64 bits.
-    fn add_by_codes<N: Exactly>(&mut self, values: &[N], rows: &UInt32Array) -> Result<bool, MemoryExceeded> {
+    fn add_by_codes<N: Exactly>(&mut self, values: &[N], rows: &ArrayRef) -> Result<bool, MemoryExceeded> {
         if values.len() > VALUES_MAX || rows.null_count() > 0 {
             return Ok(false);
         }
@@ -196,11 +196,10 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
             .iter_mut()
             .zip(values)
             .for_each(|(place, value)| *place = value.low());
-        let values = rows
-            .values()
-            .iter()
-            .map(|&code| table[code as usize % VALUES_MAX]);
-        self.narrow[0] += values.sum::<i64>();
+        self.narrow[0] += by_width!(rows, |codes| {
+            let values = codes.iter().map(|&code| table[code as usize % VALUES_MAX]);
+            values.sum::<i64>()
+        });
         self.counts[0] += rows.len() as u64;
         Ok(true)
     }
@@ -367,6 +366,7 @@ impl Wide {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::UInt32Array;
     use proptest::prelude::*;
 
     use super::*;
@@ -398,7 +398,7 @@ mod tests {
         sum.resize(1).unwrap();
         let mut add = |rows: Vec<Option<u32>>, values: Vec<i64>| {
             let values: ArrayRef = Arc::new(Int64Array::from(values));
-            let codes = Codes::try_new(UInt32Array::from(rows), values).unwrap();
+            let codes = Codes::try_new(Arc::new(UInt32Array::from(rows)), values).unwrap();
             let is_added = sum.update_by_codes(&codes).unwrap();
             (is_added, sum.sum(0).value().unwrap(), sum.counts[0])
         };

@@ -127,7 +127,7 @@ impl<'t> Morsel<'t> {
             return Ok(codes.clone());
         }
         let arrays = |codes: &Option<Codes>| match codes {
-            Some(codes) => vec![codes.values().clone(), Arc::new(codes.rows().clone()) as ArrayRef],
+            Some(codes) => vec![codes.values().clone(), codes.rows().clone()],
             None => Vec::new(),
         };
         let codes = self.read(column, |reader| reader.codes(column), arrays)?;

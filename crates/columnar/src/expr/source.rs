@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, new_null_array};
+use arrow::array::{Array as _, ArrayRef, BooleanArray, new_null_array};
 use arrow::compute::{FilterBuilder, FilterPredicate, concat};
 
 use crate::error::ExecError;
@@ -100,6 +100,6 @@ impl ColumnSource for Filtered<'_> {
         };
         let kept = self.predicate.filter(whole.rows());
         let kept = kept.map_err(|error| ExecError::of(format!("column {index}"), error))?;
-        Ok(Some(whole.with_rows(kept.as_primitive().clone())))
+        Ok(Some(whole.with_rows(kept)))
     }
 }

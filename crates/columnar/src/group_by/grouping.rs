@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt32Array};
 use arrow::compute::{take, take_arrays};
-use arrow::datatypes::{UInt32Type, UInt64Type};
+use arrow::datatypes::UInt64Type;
 
 use super::hand_over::OpenTable;
 use super::heavy_hitters::{HeavyHitters, Mode};
@@ -165,7 +165,7 @@ impl<'p> Grouping<'p> {
             let picked = UInt32Array::from(firsts);
             let value = |(key, expr): (&Codes, &Expr)| -> Result<ArrayRef, ExecError> {
                 let codes = take(key.rows(), &picked, None).map_err(fail)?;
-                let values = take(key.values(), codes.as_primitive::<UInt32Type>(), None).map_err(fail)?;
+                let values = take(key.values(), &codes, None).map_err(fail)?;
                 Ok(canonical_floats(&widened(values, expr.data_type())))
             };
             let columns = keys.iter().zip(self.plan.keys()).map(value);

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef};
+use arrow::buffer::NullBuffer;
 
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr};
-use crate::table::Codes;
+use crate::table::{Codes, by_width};
 
 /// Combinations of codes of which groups are remembered: 256 KiB.
 const COMBINATIONS_MAX: usize = 1 << 16;
@@ -65,13 +66,13 @@ impl KnownCodes {
             .resize(keys.first().map_or(0, |key| key.rows().len()), 0);
         for key in keys {
             let null = key.values().len() as u32;
-            let rows = self.combinations.iter_mut().zip(key.rows().values());
-            match key.rows().nulls().filter(|nulls| nulls.null_count() > 0) {
-                None => rows.for_each(|(place, code)| *place = *place * (null + 1) + code),
-                Some(nulls) => rows.zip(nulls).for_each(|((place, code), is_valid)| {
-                    *place = *place * (null + 1) + if is_valid { *code } else { null };
-                }),
-            }
+            let nulls = key.rows().nulls().filter(|nulls| nulls.null_count() > 0);
+            by_width!(key.rows(), |codes| combine(
+                &mut self.combinations,
+                codes,
+                null,
+                nulls
+            ));
         }
         let mut firsts = Vec::new();
         for (row, combination) in (0..).zip(&self.combinations) {
@@ -96,6 +97,23 @@ impl KnownCodes {
     pub(super) fn groups(&self) -> impl Iterator<Item = u32> {
         let combinations = self.combinations.iter();
         combinations.map(|combination| self.groups[*combination as usize])
+    }
+}
+
+/// Adds a key's codes to those of the keys before. `null` is its code of NULL.
+fn combine<C: Copy + Into<u32>>(
+    combinations: &mut [u32],
+    codes: &[C],
+    null: u32,
+    nulls: Option<&NullBuffer>,
+) {
+    let rows = combinations.iter_mut().zip(codes);
+    let add = |place: &mut u32, code: u32| *place = *place * (null + 1) + code;
+    match nulls {
+        None => rows.for_each(|(place, code)| add(place, (*code).into())),
+        Some(nulls) => rows.zip(nulls).for_each(|((place, code), is_valid)| {
+            add(place, if is_valid { (*code).into() } else { null });
+        }),
     }
 }
 

@@ -1,52 +1,103 @@
 //! A column as codes into distinct values.
 
-use std::ops::Range;
+use std::ops::{BitOr, Range};
+use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
-use arrow::compute::take;
+use arrow::compute::{cast, take};
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
+
+/// Evaluates an expression with the codes of an array as a slice of `u8`, `u16` or `u32`.
+macro_rules! by_width {
+    ($rows:expr, |$codes:ident| $result:expr) => {{
+        use arrow::array::{Array as _, AsArray as _};
+        use arrow::datatypes::{DataType, UInt8Type, UInt16Type, UInt32Type};
+        let rows: &arrow::array::ArrayRef = $rows;
+        match rows.data_type() {
+            DataType::UInt8 => {
+                let $codes = &rows.as_primitive::<UInt8Type>().values()[..];
+                $result
+            }
+            DataType::UInt16 => {
+                let $codes = &rows.as_primitive::<UInt16Type>().values()[..];
+                $result
+            }
+            _ => {
+                let $codes = &rows.as_primitive::<UInt32Type>().values()[..];
+                $result
+            }
+        }
+    }};
+}
+pub(crate) use by_width;
 
 /// A column whose rows are codes into few values, as a file or a table holds it. Filters then look
 /// at each value once, and groups are found by codes.
 ///
+/// Codes are unsigned numbers of 8, 16 or 32 bits: the fewer, the less memory is read.
+///
 /// ```
 /// use std::sync::Arc;
-/// use arrow::array::{Array, StringArray, UInt32Array};
+/// use arrow::array::{Array, StringArray, UInt8Array};
 /// use columnar::Codes;
 ///
 /// let ways = Arc::new(StringArray::from(vec!["air", "rail"]));
-/// let codes = Codes::try_new(UInt32Array::from(vec![Some(1), None, Some(0)]), ways)?;
+/// let rows = Arc::new(UInt8Array::from(vec![Some(1), None, Some(0)]));
+/// let codes = Codes::try_new(rows, ways)?;
 /// assert_eq!(codes.decoded()?.as_ref(), &StringArray::from(vec![Some("rail"), None, Some("air")]) as &dyn Array);
 /// # Ok::<(), arrow::error::ArrowError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Codes {
-    rows: UInt32Array,
+    /// Of one of the types that [`by_width`] knows.
+    rows: ArrayRef,
     values: ArrayRef,
 }
 
 impl Codes {
-    /// A column of `rows.len()` rows: each is NULL, or the value at its code.
+    /// A column of `rows.len()` rows: each is NULL, or the value at its code. The type of `rows` is
+    /// `UInt8`, `UInt16` or `UInt32`.
     ///
     /// # Errors
     ///
-    /// When a code has no value, or a value is NULL.
-    pub fn try_new(rows: UInt32Array, values: ArrayRef) -> Result<Self, ArrowError> {
+    /// When `rows` has another type, a code has no value, or a value is NULL.
+    pub fn try_new(rows: ArrayRef, values: ArrayRef) -> Result<Self, ArrowError> {
         let refuse = |message: String| Err(ArrowError::InvalidArgumentError(message));
+        if !matches!(
+            rows.data_type(),
+            DataType::UInt8 | DataType::UInt16 | DataType::UInt32
+        ) {
+            return refuse(format!(
+                "codes are UInt8, UInt16 or UInt32, not {}",
+                rows.data_type()
+            ));
+        }
         if values.null_count() > 0 {
             return refuse("a value that codes stand for is NULL".to_owned());
         }
         // Codes of NULL rows are checked as well: loops read them.
-        if are_below(rows.values(), values.len()) || rows.null_count() == rows.len() {
+        let is_known = by_width!(&rows, |codes| are_below(codes, values.len()));
+        if is_known || rows.null_count() == rows.len() {
             return Ok(Self { rows, values });
         }
-        let code = rows.values().iter().max().expect("a code that is too great");
+        let code = by_width!(&rows, |codes| greatest(codes));
         refuse(format!("code {code} has no value among {}", values.len()))
     }
 
-    /// The code of each row.
+    /// The same with codes of the fewest bits that hold all.
+    pub(super) fn try_narrow(rows: UInt32Array, values: ArrayRef) -> Result<Self, ArrowError> {
+        let rows = match values.len() {
+            0..=0x100 => cast(&rows, &DataType::UInt8)?,
+            0x101..=0x1_0000 => cast(&rows, &DataType::UInt16)?,
+            _ => Arc::new(rows),
+        };
+        Self::try_new(rows, values)
+    }
+
+    /// The code of each row: a `UInt8`, `UInt16` or `UInt32` array.
     #[must_use]
-    pub fn rows(&self) -> &UInt32Array {
+    pub fn rows(&self) -> &ArrayRef {
         &self.rows
     }
 
@@ -66,10 +117,7 @@ impl Codes {
     }
 
     pub(crate) fn slice(&self, rows: Range<usize>) -> Self {
-        Self {
-            rows: self.rows.slice(rows.start, rows.len()),
-            values: self.values.clone(),
-        }
+        self.with_rows(self.rows.slice(rows.start, rows.len()))
     }
 
     /// Other values, as many and without NULL, for the same rows.
@@ -83,7 +131,7 @@ impl Codes {
     }
 
     /// The same values for other rows of the column.
-    pub(crate) fn with_rows(&self, rows: UInt32Array) -> Self {
+    pub(crate) fn with_rows(&self, rows: ArrayRef) -> Self {
         Self {
             rows,
             values: self.values.clone(),
@@ -92,43 +140,129 @@ impl Codes {
 }
 
 /// A loop without a branch, of instructions that every processor has for several numbers at once.
-fn are_below(codes: &[u32], end: usize) -> bool {
+fn are_below<C: Code>(codes: &[C], end: usize) -> bool {
     let Some(last) = end.checked_sub(1) else {
         return codes.is_empty();
     };
-    let last = u32::try_from(last).unwrap_or(u32::MAX).min(u32::MAX >> 1);
-    // The highest bit is set by a code that has it, and by one that is greater than `last`.
-    let bits = codes
+    let last = C::at_most(last);
+    let zero = codes
         .iter()
-        .fold(0, |bits, &code| bits | code | last.wrapping_sub(code));
-    bits >> 31 == 0
+        .fold(C::default(), |bits, code| bits | code.beyond(last));
+    zero == C::default()
+}
+
+fn greatest<C: Copy + Into<u32>>(codes: &[C]) -> u32 {
+    let codes = codes.iter().map(|code| (*code).into());
+    codes.max().expect("a code that is too great")
+}
+
+/// `u8`, `u16` or `u32`.
+trait Code: Copy + Default + PartialEq + BitOr<Output = Self> {
+    /// `last`, or the greatest code that [`beyond`](Self::beyond) knows.
+    fn at_most(last: usize) -> Self;
+
+    /// Not zero if the code is greater than `last`.
+    fn beyond(self, last: Self) -> Self;
+}
+
+impl Code for u8 {
+    fn at_most(last: usize) -> Self {
+        Self::try_from(last).unwrap_or(Self::MAX)
+    }
+
+    fn beyond(self, last: Self) -> Self {
+        self.saturating_sub(last)
+    }
+}
+
+impl Code for u16 {
+    fn at_most(last: usize) -> Self {
+        Self::try_from(last).unwrap_or(Self::MAX)
+    }
+
+    fn beyond(self, last: Self) -> Self {
+        self.saturating_sub(last)
+    }
+}
+
+/// Subtractions of 32 bits that stop at zero take more instructions.
+impl Code for u32 {
+    fn at_most(last: usize) -> Self {
+        Self::try_from(last).unwrap_or(Self::MAX).min(Self::MAX >> 1)
+    }
+
+    fn beyond(self, last: Self) -> Self {
+        // The highest bit is set by a code that has it, and by one that is greater than `last`.
+        (self | last.wrapping_sub(self)) & !(Self::MAX >> 1)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::Int64Array;
+    use arrow::array::{Int64Array, UInt8Array, UInt16Array};
 
     use super::*;
 
+    fn codes(rows: Vec<u32>, values: Vec<Option<i64>>) -> Result<Codes, ArrowError> {
+        Codes::try_new(
+            Arc::new(UInt32Array::from(rows)),
+            Arc::new(Int64Array::from(values)),
+        )
+    }
+
     #[test]
     fn a_code_without_a_value_is_refused() {
-        let values: ArrayRef = Arc::new(Int64Array::from(vec![7, 8]));
-        let error = Codes::try_new(UInt32Array::from(vec![0, 2]), values).unwrap_err();
+        let values = || vec![Some(7), Some(8)];
+        let error = codes(vec![0, 2], values()).unwrap_err();
         assert!(
             error.to_string().contains("code 2 has no value among 2"),
             "{error}"
         );
-        let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(7), None]));
-        let error = Codes::try_new(UInt32Array::from(vec![0]), values).unwrap_err();
+        let rows: [ArrayRef; 2] = [
+            Arc::new(UInt8Array::from(vec![u8::MAX])),
+            Arc::new(UInt16Array::from(vec![u16::MAX])),
+        ];
+        for (rows, code) in rows.into_iter().zip(["code 255 ", "code 65535 "]) {
+            let error = Codes::try_new(rows, Arc::new(Int64Array::from(values()))).unwrap_err();
+            assert!(error.to_string().contains(code), "{error}");
+        }
+        let error = codes(vec![0], vec![Some(7), None]).unwrap_err();
         assert!(error.to_string().contains("NULL"), "{error}");
+    }
+
+    #[test]
+    fn codes_of_another_type_are_refused() {
+        let rows: ArrayRef = Arc::new(Int64Array::from(vec![0]));
+        let error = Codes::try_new(rows.clone(), rows).unwrap_err();
+        assert!(error.to_string().contains("not Int64"), "{error}");
+    }
+
+    #[test]
+    fn codes_are_as_narrow_as_the_number_of_values_lets_them_be() {
+        for (values, data_type) in [
+            (1, DataType::UInt8),
+            (256, DataType::UInt8),
+            (257, DataType::UInt16),
+            (65_536, DataType::UInt16),
+            (65_537, DataType::UInt32),
+        ] {
+            let rows = UInt32Array::from(vec![Some(values - 1), None, Some(0)]);
+            let values = Arc::new(Int64Array::from_iter_values(0..i64::from(values)));
+            let codes = Codes::try_narrow(rows, values.clone()).unwrap();
+            assert_eq!(codes.rows().data_type(), &data_type);
+            let last = values.values().last().copied();
+            let expected = Int64Array::from(vec![last, None, Some(0)]);
+            assert_eq!(
+                codes.decoded().unwrap().as_ref(),
+                &expected as &dyn arrow::array::Array
+            );
+        }
     }
 
     #[test]
     fn nulls_need_no_value() {
         let codes = Codes::try_new(
-            UInt32Array::new_null(2),
+            Arc::new(UInt32Array::new_null(2)),
             Arc::new(Int64Array::from(Vec::<i64>::new())),
         );
         let column = codes.unwrap().decoded().unwrap();

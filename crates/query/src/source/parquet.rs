@@ -492,7 +492,8 @@ impl MorselReader for ParquetReader<'_> {
                 0 => chunks::bytes_of(&self.file.ranges(row_group, rows, &[column])?),
                 _ => 0,
             };
-            let decoded = chunks::bytes_to_read(&self.file.metadata, row_group, rows.len(), column);
+            let as_codes = self.flat(column).is_some_and(|flat| coded::is(&flat));
+            let decoded = chunks::bytes_to_read(&self.file.metadata, row_group, rows.len(), column, as_codes);
             Ok(decoded.saturating_add(read))
         })
         .unwrap_or(0)

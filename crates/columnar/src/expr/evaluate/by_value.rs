@@ -8,7 +8,7 @@ use crate::error::ExecError;
 use crate::expr::node::{Expr, Node};
 use crate::expr::source::{ColumnSource, Values};
 use crate::expr::types::{conversion_can_fail, converted};
-use crate::table::Codes;
+use crate::table::{Codes, by_width};
 
 /// Values of a column's codes at most: a byte for each is 4 KiB of a core's cache.
 const VALUES_MAX: usize = 4_096;
@@ -71,8 +71,19 @@ fn looked_up(codes: &Codes, bits: &BooleanBuffer) -> BooleanBuffer {
     for value in bits.set_indices().take_while(|value| *value < null) {
         table[value] = 1;
     }
-    let look = |code: u32| table[code as usize % VALUES_MAX];
-    let (whole, rest) = rows.values().as_chunks::<8>();
+    let bytes = by_width!(rows, |codes| looked_up_in(&table, codes));
+    let found = BooleanBuffer::new(Buffer::from(bytes), 0, rows.len());
+    match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
+        None => found,
+        Some(nulls) if bits.value(null) => &found | &!nulls.inner(),
+        Some(nulls) => &found & nulls.inner(),
+    }
+}
+
+/// The bits of the codes' bytes in `table`.
+fn looked_up_in<C: Copy + Into<u32>>(table: &[u8; VALUES_MAX], codes: &[C]) -> Vec<u8> {
+    let look = |code: C| table[code.into() as usize % VALUES_MAX];
+    let (whole, rest) = codes.as_chunks::<8>();
     let mut bytes: Vec<u8> = Vec::with_capacity(whole.len() + 1);
     bytes.extend(whole.iter().map(|codes| packed(codes.map(look))));
     if !rest.is_empty() {
@@ -82,12 +93,7 @@ fn looked_up(codes: &Codes, bits: &BooleanBuffer) -> BooleanBuffer {
             .for_each(|(bit, &code)| *bit = look(code));
         bytes.push(packed(last));
     }
-    let found = BooleanBuffer::new(Buffer::from(bytes), 0, rows.len());
-    match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
-        None => found,
-        Some(nulls) if bits.value(null) => &found | &!nulls.inner(),
-        Some(nulls) => &found & nulls.inner(),
-    }
+    bytes
 }
 
 /// Eight bits in the order of the bytes that hold them.
@@ -101,6 +107,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, UInt32Array};
+    use arrow::compute::cast;
     use arrow::datatypes::{DataType, Field};
     use proptest::prelude::*;
 
@@ -140,7 +147,7 @@ mod tests {
     fn a_conversion_of_a_column_is_made_for_its_values_if_none_can_fail() {
         let values: ArrayRef = Arc::new(Int32Array::from(vec![30, -1, 7]));
         let rows = UInt32Array::from(vec![Some(1), None, Some(0)]);
-        let rows = Rows(Codes::try_new(rows, values).unwrap());
+        let rows = Rows(Codes::try_new(Arc::new(rows), values).unwrap());
         let column = Expr::column(0, &Field::new("n", DataType::Int32, true));
         let of = |expr: &Expr| codes(expr, &rows, 3).unwrap();
         let as_rows = |codes: Option<Codes>| codes.unwrap().decoded().unwrap();
@@ -166,9 +173,11 @@ mod tests {
             rows in proptest::collection::vec(proptest::option::weighted(0.8, 0u32..5), 5..60),
             bound in 0i64..6,
             of_null: bool,
+            width in proptest::sample::select(vec![DataType::UInt8, DataType::UInt16, DataType::UInt32]),
         ) {
             let values: ArrayRef = Arc::new(Int64Array::from(vec![3, 0, 4, 1, 2]));
-            let rows = Rows(Codes::try_new(UInt32Array::from(rows), values).unwrap());
+            let rows = cast(&UInt32Array::from(rows), &width).unwrap();
+            let rows = Rows(Codes::try_new(rows, values).unwrap());
             let n = Expr::column(0, &Field::new("n", DataType::Int64, true));
             let less = Expr::compare(Comparison::Less, n.clone(), Expr::int64(bound)).unwrap();
             let condition = match of_null {

@@ -102,7 +102,7 @@ fn codes_of(values: &ArrayRef) -> Result<Option<Codes>, ArrowError> {
     };
     // Views would keep the texts of all rows.
     let distinct = with_own_strings(take(values, &UInt32Array::from(firsts), None)?);
-    Codes::try_new(codes, distinct).map(Some)
+    Codes::try_narrow(codes, distinct).map(Some)
 }
 
 struct Coded {

@@ -7,6 +7,7 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use ::parquet::basic::{Compression, Type};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
+use ::parquet::file::metadata::ColumnChunkMetaData;
 use ::parquet::file::page_index::offset_index::PageLocation;
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
@@ -138,12 +139,17 @@ pub(super) fn bytes_of(ranges: &[Range<u64>]) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Bytes that decoding allocates; an upper estimate if the footer has no sizes.
+/// Bytes of a dictionary for each that it takes in the file, which few dictionaries exceed.
+const DICTIONARY_EXPANSION: usize = 32;
+
+/// Bytes that decoding allocates; an upper estimate if the footer has no sizes. `as_codes` says that
+/// the column is read as codes.
 pub(super) fn bytes_to_read(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
     rows: usize,
     column: usize,
+    as_codes: bool,
 ) -> usize {
     let mask = ProjectionMask::roots(metadata.parquet_schema(), [column]);
     let group = metadata.metadata().row_group(row_group);
@@ -168,16 +174,37 @@ pub(super) fn bytes_to_read(
             _ => usize::try_from(chunk.uncompressed_size()).unwrap_or(0),
         };
         let pages = pages as u128 * rows as u128 / group_rows as u128;
-        // Of a column with a dictionary, codes come first.
-        let code = chunk.dictionary_page_offset().map_or(0, |_| size_of::<u32>());
-        let values = rows
-            .saturating_mul(value + stored + code)
+        let (code, values) = match (as_codes, dictionary_values(chunk)) {
+            (true, values @ 0..=0x100) => (1, rows.min(values)),
+            (true, values @ 0x101..=0x1_0000) => (2, rows.min(values)),
+            (true, values) => (4, rows.min(values)),
+            // Codes come first, and values for them.
+            (false, values) => (if values > 0 { 4 } else { 0 }, rows),
+        };
+        let decoded = values
+            .saturating_mul(value + stored)
+            .saturating_add(rows.saturating_mul(code))
             .saturating_add(rows / 4);
         bytes = bytes
-            .saturating_add(values)
+            .saturating_add(decoded)
             .saturating_add(usize::try_from(pages).unwrap_or(usize::MAX));
     }
     bytes
+}
+
+/// The most values that the dictionary is likely to have; 0 without a dictionary.
+fn dictionary_values(chunk: &ColumnChunkMetaData) -> usize {
+    let Some(begin) = chunk.dictionary_page_offset() else {
+        return 0;
+    };
+    // The first page of codes comes behind the dictionary.
+    let bytes = usize::try_from(chunk.data_page_offset().saturating_sub(begin)).unwrap_or(0);
+    // A text has its length in front.
+    let value = match chunk.column_type() {
+        Type::INT64 | Type::DOUBLE => 8,
+        _ => 4,
+    };
+    bytes.saturating_mul(DICTIONARY_EXPANSION) / value
 }
 
 #[derive(Clone, Debug)]

@@ -9,28 +9,49 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::parquet::basic::{Encoding, Type};
-use arrow::array::{ArrayRef, StringViewBuilder, UInt32Array};
-use arrow::buffer::{Buffer, ScalarBuffer};
-use arrow::datatypes::DataType;
+use arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringViewBuilder};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, UInt8Type, UInt16Type, UInt32Type};
 use bytes::Bytes;
 use columnar::Codes;
 
 use super::chunks::Chunks;
-use super::pages::FlatColumn;
+use super::pages::{DataPage, FlatColumn, Pages};
 use super::validity::Validity;
 use super::{hybrid, numbers};
+
+/// Codes behind the last row that are unpacked with it at most, since they come in groups of eight.
+const CUT_CODES_MAX: usize = 7;
 
 /// The codes of a column in `wanted` rows; `None` if there are pages without codes, or a type that is
 /// not known here.
 pub(super) fn read(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range<usize>) -> Option<Codes> {
     let mut pages = column.pages(chunks, wanted)?;
+    let first = pages.next().filter(DataPage::is_coded)?;
+    let (bytes, count) = pages.dictionary()?;
+    let values = dictionary(&bytes, count, column.stored(), column.data_type)?;
+    let rows = match count {
+        0..=0x100 => rows::<UInt8Type>(column, first, pages, wanted)?,
+        0x101..=0x1_0000 => rows::<UInt16Type>(column, first, pages, wanted)?,
+        _ => rows::<UInt32Type>(column, first, pages, wanted)?,
+    };
+    Codes::try_new(rows, values).ok()
+}
+
+/// The codes of `first` and of all pages behind it.
+fn rows<T: ArrowPrimitiveType<Native: hybrid::Number>>(
+    column: &FlatColumn<'_>,
+    first: DataPage,
+    mut pages: Pages,
+    wanted: &Range<usize>,
+) -> Option<ArrayRef> {
     let rows = pages.rows.clone();
     let mut validity = Validity::new(column.has_nulls());
-    // Packed numbers come in groups of eight, and the last group may be cut.
-    let mut codes: Vec<u32> = Vec::with_capacity(rows.len().next_multiple_of(8));
+    let mut codes: Vec<T::Native> = Vec::with_capacity(rows.len() + CUT_CODES_MAX);
     let mut present = Vec::new();
+    let mut next = Some(first);
     while codes.len() < rows.len() {
-        let page = pages.next()?;
+        let page = next.take().or_else(|| pages.next())?;
         if !page.is_coded() || page.rows > rows.len() - codes.len() {
             return None;
         }
@@ -43,18 +64,28 @@ pub(super) fn read(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range<usiz
             validity.spread(&present, &mut codes);
         }
     }
-    let (bytes, count) = pages.dictionary()?;
-    let values = dictionary(&bytes, count, column.stored(), column.data_type)?;
-    let codes = UInt32Array::new(ScalarBuffer::from(codes), validity.finish());
-    Codes::try_new(codes.slice(wanted.start - rows.start, wanted.len()), values).ok()
+    let codes = PrimitiveArray::<T>::new(codes.into(), validity.finish());
+    Some(Arc::new(codes.slice(wanted.start - rows.start, wanted.len())))
 }
 
 /// Whether the footer says nothing against it.
 pub(super) fn may_be(column: &FlatColumn<'_>) -> bool {
-    let is_only_coded = column.chunk.page_encoding_stats_mask().is_none_or(|mask| {
-        mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY)
-    });
-    column.chunk.dictionary_page_offset().is_some() && is_only_coded
+    column.chunk.dictionary_page_offset().is_some() && has_only_codes(column).unwrap_or(true)
+}
+
+/// Whether the footer says that all pages have codes, of values of a type that is known here.
+pub(super) fn is(column: &FlatColumn<'_>) -> bool {
+    let is_known = match column.stored() {
+        Type::BYTE_ARRAY => *column.data_type == DataType::Utf8View,
+        stored => numbers::is_known(stored, column.data_type),
+    };
+    may_be(column) && has_only_codes(column) == Some(true) && is_known
+}
+
+/// `None` if the footer does not say it.
+fn has_only_codes(column: &FlatColumn<'_>) -> Option<bool> {
+    let mask = column.chunk.page_encoding_stats_mask()?;
+    Some(mask.is_only(Encoding::RLE_DICTIONARY) || mask.is_only(Encoding::PLAIN_DICTIONARY))
 }
 
 /// The values of a dictionary page, which is plain.

@@ -6,8 +6,40 @@
 /// Widest number in bits.
 const WIDTH_MAX: usize = 32;
 
-/// Appends `count` numbers of `width` bits. `None` if `bytes` end before, or are no such numbers.
-pub(super) fn read(mut bytes: &[u8], width: usize, count: usize, into: &mut Vec<u32>) -> Option<()> {
+/// A number that `u8`, `u16` or `u32` holds.
+pub(super) trait Number: Copy + TryFrom<u32> {
+    const BITS: usize;
+    const ZERO: Self;
+
+    /// The lowest bits.
+    fn cut(word: u64) -> Self;
+}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {
+        $(impl Number for $number {
+            const BITS: usize = Self::BITS as usize;
+            const ZERO: Self = 0;
+
+            fn cut(word: u64) -> Self {
+                word as Self
+            }
+        })*
+    };
+}
+numbers!(u8 u16 u32);
+
+/// Appends `count` numbers of `width` bits. `None` if `bytes` end before, are no such numbers, or hold
+/// a number that is too great for its type.
+pub(super) fn read<N: Number>(mut bytes: &[u8], width: usize, count: usize, into: &mut Vec<N>) -> Option<()> {
+    if width > N::BITS {
+        let mut wide: Vec<u32> = Vec::new();
+        read(bytes, width, count, &mut wide)?;
+        for number in wide {
+            into.push(number.try_into().ok()?);
+        }
+        return Some(());
+    }
     let end = into.len().checked_add(count)?;
     into.reserve(count);
     while into.len() < end {
@@ -19,7 +51,10 @@ pub(super) fn read(mut bytes: &[u8], width: usize, count: usize, into: &mut Vec<
             bytes = rest;
             let mut wide = [0; 4];
             wide[..number.len()].copy_from_slice(number);
-            into.resize(into.len() + run.min(left), u32::from_le_bytes(wide));
+            into.resize(
+                into.len() + run.min(left),
+                u32::from_le_bytes(wide).try_into().ok()?,
+            );
         } else {
             let (packed, rest) = bytes.split_at_checked(run.checked_mul(width)?)?;
             bytes = rest;
@@ -32,7 +67,7 @@ pub(super) fn read(mut bytes: &[u8], width: usize, count: usize, into: &mut Vec<
 }
 
 /// Appends the `count` codes of a page, which begin with a byte that is their width.
-pub(super) fn read_codes(bytes: &[u8], count: usize, into: &mut Vec<u32>) -> Option<()> {
+pub(super) fn read_codes<N: Number>(bytes: &[u8], count: usize, into: &mut Vec<N>) -> Option<()> {
     // A page of NULLs may have no codes and no width.
     let (width, bytes) = match bytes.split_first() {
         Some((width, bytes)) => (usize::from(*width), bytes),
@@ -59,13 +94,13 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Appends the numbers of `groups` of 8.
-fn unpack(packed: &[u8], width: usize, groups: usize, into: &mut Vec<u32>) {
+fn unpack<N: Number>(packed: &[u8], width: usize, groups: usize, into: &mut Vec<N>) {
     into.reserve(8 * groups);
     macro_rules! of_width {
         ($($width:literal)*) => {
             match width {
-                0 => into.resize(into.len() + 8 * groups, 0),
-                $($width => unpack_groups::<$width>(packed, into),)*
+                0 => into.resize(into.len() + 8 * groups, N::ZERO),
+                $($width => unpack_groups::<N, $width>(packed, into),)*
                 _ => unreachable!("a number has at most 32 bits"),
             }
         };
@@ -74,17 +109,17 @@ fn unpack(packed: &[u8], width: usize, groups: usize, into: &mut Vec<u32>) {
 }
 
 /// The compiler knows each shift, since it knows the width.
-fn unpack_groups<const WIDTH: usize>(packed: &[u8], into: &mut Vec<u32>) {
+fn unpack_groups<N: Number, const WIDTH: usize>(packed: &[u8], into: &mut Vec<N>) {
     let (packed, _) = packed.as_chunks::<WIDTH>();
     let mask = u64::MAX >> (64 - WIDTH);
     for group in packed {
-        let numbers: [u32; 8] = if WIDTH <= 8 {
+        let numbers: [N; 8] = if WIDTH <= 8 {
             let word = word_of(group, 0);
-            std::array::from_fn(|at| (word >> (at * WIDTH) & mask) as u32)
+            std::array::from_fn(|at| N::cut(word >> (at * WIDTH) & mask))
         } else {
             std::array::from_fn(|at| {
                 let bit = at * WIDTH;
-                (word_of(group, bit / 8) >> (bit % 8) & mask) as u32
+                N::cut(word_of(group, bit / 8) >> (bit % 8) & mask)
             })
         };
         into.extend_from_slice(&numbers);
@@ -124,6 +159,14 @@ mod tests {
         bytes
     }
 
+    /// Numbers are read by a narrow type if it holds all of them.
+    fn assert_holds<N: Number + PartialEq + std::fmt::Debug>(bytes: &[u8], width: usize, numbers: &[u32]) {
+        let mut found = Vec::new();
+        let is_read = read::<N>(bytes, width, numbers.len(), &mut found);
+        let narrow: Option<Vec<N>> = numbers.iter().map(|number| (*number).try_into().ok()).collect();
+        assert_eq!(is_read.map(|()| found), narrow);
+    }
+
     proptest! {
         #[test]
         fn what_was_written_is_read(
@@ -150,12 +193,14 @@ mod tests {
             let mut found = vec![7];
             prop_assert_eq!(read(&bytes, width, count, &mut found), Some(()));
             prop_assert_eq!(&found[1..], &expected[..count]);
-            prop_assert_eq!(read(&bytes, width, expected.len() + 1, &mut Vec::new()), None);
+            prop_assert_eq!(read::<u32>(&bytes, width, expected.len() + 1, &mut Vec::new()), None);
+            assert_holds::<u8>(&bytes, width, &expected[..count]);
+            assert_holds::<u16>(&bytes, width, &expected[..count]);
         }
 
         #[test]
         fn any_bytes_end(bytes in proptest::collection::vec(any::<u8>(), 0..40), width in 0..=WIDTH_MAX) {
-            let mut found = Vec::new();
+            let mut found = Vec::<u32>::new();
             if read(&bytes, width, 1_000, &mut found).is_some() {
                 prop_assert_eq!(found.len(), 1_000);
             }

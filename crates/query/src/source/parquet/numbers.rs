@@ -39,7 +39,7 @@ pub(super) fn may_be(column: &FlatColumn<'_>) -> bool {
     is_known(column.stored(), column.data_type) && !others.into_iter().any(is_other)
 }
 
-fn is_known(stored: Type, data_type: &DataType) -> bool {
+pub(super) fn is_known(stored: Type, data_type: &DataType) -> bool {
     matches!(
         (stored, data_type),
         (Type::INT32, DataType::Int32 | DataType::Date32)
@@ -55,7 +55,7 @@ fn of_column<N: Number>(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range
     let rows = pages.rows.clone();
     let mut validity = Validity::new(column.has_nulls());
     let mut values: Vec<N> = Vec::with_capacity(rows.len());
-    let (mut present, mut codes) = (Vec::new(), Vec::new());
+    let (mut present, mut codes) = (Vec::new(), Vec::<u32>::new());
     let mut dictionary: Option<ScalarBuffer<N>> = None;
     while values.len() < rows.len() {
         let page = pages.next()?;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, AsArray as _, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array,
-    RecordBatch, StringArray,
+    RecordBatch, StringArray, make_array,
 };
-use arrow::datatypes::{DataType, SchemaRef, UInt32Type};
+use arrow::datatypes::{DataType, SchemaRef};
 use columnar::{Codes, ColumnStatistics, MorselReader, ReadError, TableSource};
 
 use crate::run::{Cell, Row};
@@ -111,13 +111,14 @@ impl MorselReader for Reader {
 
     fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
         let values = self.column(column)?;
-        let data_type =
-            DataType::Dictionary(Box::new(DataType::UInt32), Box::new(values.data_type().clone()));
+        let width = [DataType::UInt8, DataType::UInt16, DataType::UInt32][column % 3].clone();
+        let data_type = DataType::Dictionary(Box::new(width), Box::new(values.data_type().clone()));
         // Booleans have no codes.
         let coded = arrow::compute::cast(&values, &data_type).ok();
         Ok(coded.filter(|_| self.coded >> column & 1 == 1).map(|coded| {
-            let coded = coded.as_dictionary::<UInt32Type>();
-            Codes::try_new(coded.keys().clone(), coded.values().clone()).expect("a value for each code")
+            let coded = coded.as_any_dictionary();
+            let rows = make_array(coded.keys().to_data());
+            Codes::try_new(rows, coded.values().clone()).expect("a value for each code")
         }))
     }
 }

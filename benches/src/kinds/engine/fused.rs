@@ -1,8 +1,8 @@
 //! The ten questions as loops by hand over plain columns, each thread with its share of the rows.
 //!
-//! Numbers of many values have 64 bits; numbers, days and texts of few values are codes of 32 bits,
-//! as in our table in memory. Codes are in the order of their values, so a range of values is one
-//! of codes.
+//! Numbers of many values have 64 bits; numbers, days and texts of few values are codes of 8 or 16
+//! bits, as in our table in memory. Codes are in the order of their values, so a range of values is
+//! one of codes.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
@@ -40,8 +40,8 @@ pub(super) struct Found {
 }
 
 /// Codes of the rows, and the values in their order.
-struct Coded<V> {
-    rows: Vec<u32>,
+struct Coded<V, C = u8> {
+    rows: Vec<C>,
     values: Vec<V>,
 }
 
@@ -54,28 +54,29 @@ struct Texts {
 /// The loop for the question `name` over `rows`, which are of the columns that it reads.
 pub(super) fn load(name: &str, rows: &QueryResult) -> Result<Loop> {
     let numbers = |column| numbers(rows, column);
-    let coded = |column| Ok::<_, anyhow::Error>(Coded::encode(numbers(column)?));
-    let texts = |column| Ok::<_, anyhow::Error>(Coded::encode(strings(rows, column)?));
+    let coded = |column| Coded::encode(numbers(column)?);
+    let days = |column| Coded::encode(numbers(column)?);
+    let texts = |column| Coded::encode(strings(rows, column)?);
     Ok(match name {
         "Q6" => q6(
             numbers("l_extendedprice")?,
             coded("l_discount")?,
             coded("l_quantity")?,
-            coded("l_shipdate")?,
-        ),
+            days("l_shipdate")?,
+        )?,
         "Q1" => q1(
             [texts("l_returnflag")?, texts("l_linestatus")?],
             coded("l_quantity")?,
             numbers("l_extendedprice")?,
             [coded("l_discount")?, coded("l_tax")?],
-            coded("l_shipdate")?,
-        ),
+            days("l_shipdate")?,
+        )?,
         "count, 5 filters" => five_filters(
-            coded("l_shipdate")?,
+            days("l_shipdate")?,
             coded("l_quantity")?,
             [coded("l_discount")?, coded("l_tax")?],
             texts("l_returnflag")?,
-        ),
+        )?,
         "rows, 3 columns of 3 filters" => three_columns(
             ["l_orderkey", "l_partkey", "l_extendedprice"]
                 .into_iter()
@@ -83,17 +84,17 @@ pub(super) fn load(name: &str, rows: &QueryResult) -> Result<Loop> {
                 .collect::<Result<_>>()?,
             coded("l_quantity")?,
             coded("l_discount")?,
-            coded("l_shipdate")?,
-        ),
+            days("l_shipdate")?,
+        )?,
         "group by supplier" => by_supplier(numbers("l_suppkey")?, coded("l_quantity")?),
         "min, max, avg of all rows" => min_max_avg(numbers("l_extendedprice")?),
         "like '%special%', sum" => like(Texts::of(rows, "l_comment")?, numbers("l_extendedprice")?),
         "or of three" => or_of_three(
             coded("l_quantity")?,
             coded("l_discount")?,
-            coded("l_shipdate")?,
+            days("l_shipdate")?,
             numbers("l_extendedprice")?,
-        ),
+        )?,
         "top 10 by price" => top_ten(numbers("l_extendedprice")?, numbers("l_orderkey")?),
         "group by two texts" => by_two_texts(
             [texts("l_shipmode")?, texts("l_shipinstruct")?],
@@ -103,11 +104,11 @@ pub(super) fn load(name: &str, rows: &QueryResult) -> Result<Loop> {
     })
 }
 
-fn q6(price: Vec<i64>, discount: Coded<i64>, quantity: Coded<i64>, day: Coded<i64>) -> Loop {
-    let days = day.codes(DAY_1994..DAY_1995);
-    let discounts = discount.codes(5..8);
-    let quantities = quantity.codes(0..2_400);
-    Box::new(move |threads| {
+fn q6(price: Vec<i64>, discount: Coded<i64>, quantity: Coded<i64>, day: Coded<i64, u16>) -> Result<Loop> {
+    let days = day.codes(DAY_1994..DAY_1995)?;
+    let discounts = discount.codes(5..8)?;
+    let quantities = quantity.codes(0..2_400)?;
+    Ok(Box::new(move |threads| {
         let parts = split(price.len(), threads, |rows| {
             let codes = day
                 .of(&rows)
@@ -123,7 +124,7 @@ fn q6(price: Vec<i64>, discount: Coded<i64>, quantity: Coded<i64>, day: Coded<i6
             revenue
         });
         Found::row([parts.iter().sum::<i64>() as f64 / HUNDREDTHS / HUNDREDTHS])
-    })
+    }))
 }
 
 /// Sums of a group of Q1. The sum of charges has six digits behind the point and fits up to scale 80.
@@ -153,11 +154,11 @@ fn q1(
     quantity: Coded<i64>,
     price: Vec<i64>,
     [discount, tax]: [Coded<i64>; 2],
-    day: Coded<i64>,
-) -> Loop {
-    let days = day.codes(0..DAY_1998_09_02 + 1);
+    day: Coded<i64, u16>,
+) -> Result<Loop> {
+    let days = day.codes(0..DAY_1998_09_02 + 1)?;
     let width = status.values.len();
-    Box::new(move |threads| {
+    Ok(Box::new(move |threads| {
         let parts = split(price.len(), threads, |rows| {
             let mut groups = vec![Q1Sums::default(); flag.values.len() * width];
             let keys = day.of(&rows).iter().zip(flag.of(&rows)).zip(status.of(&rows));
@@ -207,21 +208,21 @@ fn q1(
             );
         }
         found
-    })
+    }))
 }
 
 fn five_filters(
-    day: Coded<i64>,
+    day: Coded<i64, u16>,
     quantity: Coded<i64>,
     [discount, tax]: [Coded<i64>; 2],
     flag: Coded<String>,
-) -> Loop {
-    let days = day.codes(DAY_1995..i64::MAX);
-    let quantities = quantity.codes(0..3_000);
-    let discounts = discount.codes(3..i64::MAX);
-    let taxes = tax.codes(0..6);
-    let flags = flag.codes("N".to_owned().."N\0".to_owned());
-    Box::new(move |threads| {
+) -> Result<Loop> {
+    let days = day.codes(DAY_1995..i64::MAX)?;
+    let quantities = quantity.codes(0..3_000)?;
+    let discounts = discount.codes(3..i64::MAX)?;
+    let taxes = tax.codes(0..6)?;
+    let flags = flag.codes("N".to_owned().."N\0".to_owned())?;
+    Ok(Box::new(move |threads| {
         let parts = split(day.rows.len(), threads, |rows| {
             let codes = day
                 .of(&rows)
@@ -241,19 +242,19 @@ fn five_filters(
             count.sum::<u32>()
         });
         Found::row([f64::from(parts.iter().sum::<u32>())])
-    })
+    }))
 }
 
 fn three_columns(
     columns: Vec<Vec<i64>>,
     quantity: Coded<i64>,
     discount: Coded<i64>,
-    day: Coded<i64>,
-) -> Loop {
-    let quantities = quantity.codes(0..300);
-    let discounts = discount.codes(9..i64::MAX);
-    let days = day.codes(0..DAY_1996);
-    Box::new(move |threads| {
+    day: Coded<i64, u16>,
+) -> Result<Loop> {
+    let quantities = quantity.codes(0..300)?;
+    let discounts = discount.codes(9..i64::MAX)?;
+    let days = day.codes(0..DAY_1996)?;
+    Ok(Box::new(move |threads| {
         let parts = split(day.rows.len(), threads, |rows| {
             let codes = quantity
                 .of(&rows)
@@ -273,7 +274,7 @@ fn three_columns(
             found.push([], [order as f64, part as f64, price as f64 / HUNDREDTHS]);
         }
         found
-    })
+    }))
 }
 
 fn by_supplier(supplier: Vec<i64>, quantity: Coded<i64>) -> Loop {
@@ -342,11 +343,16 @@ fn like(comment: Texts, price: Vec<i64>) -> Loop {
     })
 }
 
-fn or_of_three(quantity: Coded<i64>, discount: Coded<i64>, day: Coded<i64>, price: Vec<i64>) -> Loop {
-    let quantities = quantity.codes(0..300);
-    let discounts = discount.codes(10..11);
-    let days = day.codes(0..DAY_1992_06_01);
-    Box::new(move |threads| {
+fn or_of_three(
+    quantity: Coded<i64>,
+    discount: Coded<i64>,
+    day: Coded<i64, u16>,
+    price: Vec<i64>,
+) -> Result<Loop> {
+    let quantities = quantity.codes(0..300)?;
+    let discounts = discount.codes(10..11)?;
+    let days = day.codes(0..DAY_1992_06_01)?;
+    Ok(Box::new(move |threads| {
         let parts = split(price.len(), threads, |rows| {
             let codes = quantity
                 .of(&rows)
@@ -365,7 +371,7 @@ fn or_of_three(quantity: Coded<i64>, discount: Coded<i64>, day: Coded<i64>, pric
         let count: i64 = parts.iter().map(|part| part.0).sum();
         let sum: i64 = parts.iter().map(|part| part.1).sum();
         Found::row([count as f64, sum as f64 / HUNDREDTHS])
-    })
+    }))
 }
 
 fn top_ten(price: Vec<i64>, order: Vec<i64>) -> Loop {
@@ -474,8 +480,8 @@ impl Found {
     }
 }
 
-impl<V: Ord + Clone> Coded<V> {
-    fn encode(rows: Vec<V>) -> Self {
+impl<V: Ord + Clone, C: Copy + TryFrom<usize>> Coded<V, C> {
+    fn encode(rows: Vec<V>) -> Result<Self> {
         let mut values = BTreeSet::new();
         for value in &rows {
             if !values.contains(value) {
@@ -483,22 +489,24 @@ impl<V: Ord + Clone> Coded<V> {
             }
         }
         let values: Vec<V> = values.into_iter().collect();
-        let code = |value: V| values.partition_point(|known| *known < value) as u32;
-        Self {
-            rows: rows.into_iter().map(code).collect(),
-            values,
-        }
+        let code = |value: V| code(values.partition_point(|known| *known < value));
+        let rows: Result<Vec<C>> = rows.into_iter().map(code).collect();
+        Ok(Self { rows: rows?, values })
     }
 
     /// The codes of the values in `range`.
-    fn codes(&self, range: Range<V>) -> Range<u32> {
-        let below = |end: &V| self.values.partition_point(|value| value < end) as u32;
-        below(&range.start)..below(&range.end)
+    fn codes(&self, range: Range<V>) -> Result<Range<C>> {
+        let below = |end: &V| code(self.values.partition_point(|value| value < end));
+        Ok(below(&range.start)?..below(&range.end)?)
     }
 
-    fn of(&self, rows: &Range<usize>) -> &[u32] {
+    fn of(&self, rows: &Range<usize>) -> &[C] {
         &self.rows[rows.clone()]
     }
+}
+
+fn code<C: TryFrom<usize>>(code: usize) -> Result<C> {
+    code.try_into().ok().context("more values than codes")
 }
 
 impl Texts {

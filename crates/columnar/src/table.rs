@@ -19,7 +19,7 @@ mod source;
 mod statistics;
 
 pub use codes::Codes;
-pub(crate) use codes::by_width;
+pub(crate) use codes::{Code, by_width};
 pub use fetched::{Fetched, Fetching};
 pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;

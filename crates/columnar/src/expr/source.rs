@@ -1,6 +1,6 @@
 //! Rows that expressions read, column by column.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use arrow::array::{Array as _, ArrayRef, BooleanArray, new_null_array};
@@ -59,24 +59,33 @@ impl ColumnSource for Values {
 
 pub(crate) struct Filtered<'a> {
     source: &'a dyn ColumnSource,
-    predicate: FilterPredicate,
+    keep: BooleanArray,
+    rows: usize,
+    /// Once a column is read: a count of rows reads none.
+    predicate: OnceCell<FilterPredicate>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
 }
 
 impl<'a> Filtered<'a> {
     pub(crate) fn new(source: &'a dyn ColumnSource, keep: &BooleanArray) -> Self {
-        let predicate = FilterBuilder::new(keep).optimize().build();
         Self {
             source,
-            predicate,
+            keep: keep.clone(),
+            rows: keep.true_count(),
+            predicate: OnceCell::new(),
             columns: RefCell::default(),
         }
+    }
+
+    fn predicate(&self) -> &FilterPredicate {
+        let build = || FilterBuilder::new(&self.keep).optimize().build();
+        self.predicate.get_or_init(build)
     }
 }
 
 impl ColumnSource for Filtered<'_> {
     fn rows(&self) -> usize {
-        self.predicate.count()
+        self.rows
     }
 
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
@@ -86,7 +95,7 @@ impl ColumnSource for Filtered<'_> {
         let kept = match self.codes(index)? {
             Some(codes) => values_of(index, &codes)?,
             None => {
-                let kept = self.predicate.filter(&self.source.column(index)?);
+                let kept = self.predicate().filter(&self.source.column(index)?);
                 kept.map_err(|error| ExecError::of(format!("column {index}"), error))?
             }
         };
@@ -98,7 +107,7 @@ impl ColumnSource for Filtered<'_> {
         let Some(whole) = self.source.codes(index)? else {
             return Ok(None);
         };
-        let kept = self.predicate.filter(whole.rows());
+        let kept = self.predicate().filter(whole.rows());
         let kept = kept.map_err(|error| ExecError::of(format!("column {index}"), error))?;
         Ok(Some(whole.with_rows(kept)))
     }

@@ -7,7 +7,7 @@ use arrow::buffer::NullBuffer;
 
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr};
-use crate::table::{Codes, by_width};
+use crate::table::{Code, Codes, by_width};
 
 /// Combinations of codes of which groups are remembered: 256 KiB.
 const COMBINATIONS_MAX: usize = 1 << 16;
@@ -101,12 +101,7 @@ impl KnownCodes {
 }
 
 /// Adds a key's codes to those of the keys before. `null` is its code of NULL.
-fn combine<C: Copy + Into<u32>>(
-    combinations: &mut [u32],
-    codes: &[C],
-    null: u32,
-    nulls: Option<&NullBuffer>,
-) {
+fn combine<C: Code>(combinations: &mut [u32], codes: &[C], null: u32, nulls: Option<&NullBuffer>) {
     let rows = combinations.iter_mut().zip(codes);
     let add = |place: &mut u32, code: u32| *place = *place * (null + 1) + code;
     match nulls {

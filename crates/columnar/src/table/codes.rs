@@ -1,6 +1,8 @@
 //! A column as codes into distinct values.
 
-use std::ops::{BitOr, Range};
+mod code;
+
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
@@ -8,29 +10,7 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-/// Evaluates an expression with the codes of an array as a slice of `u8`, `u16` or `u32`.
-macro_rules! by_width {
-    ($rows:expr, |$codes:ident| $result:expr) => {{
-        use arrow::array::{Array as _, AsArray as _};
-        use arrow::datatypes::{DataType, UInt8Type, UInt16Type, UInt32Type};
-        let rows: &arrow::array::ArrayRef = $rows;
-        match rows.data_type() {
-            DataType::UInt8 => {
-                let $codes = &rows.as_primitive::<UInt8Type>().values()[..];
-                $result
-            }
-            DataType::UInt16 => {
-                let $codes = &rows.as_primitive::<UInt16Type>().values()[..];
-                $result
-            }
-            _ => {
-                let $codes = &rows.as_primitive::<UInt32Type>().values()[..];
-                $result
-            }
-        }
-    }};
-}
-pub(crate) use by_width;
+pub(crate) use self::code::{Code, by_width};
 
 /// A column whose rows are codes into few values, as a file or a table holds it. Filters then look
 /// at each value once, and groups are found by codes.
@@ -50,7 +30,7 @@ pub(crate) use by_width;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Codes {
-    /// Of one of the types that [`by_width`] knows.
+    /// Of a type that [`by_width`] knows.
     rows: ArrayRef,
     values: ArrayRef,
 }
@@ -144,57 +124,16 @@ fn are_below<C: Code>(codes: &[C], end: usize) -> bool {
     let Some(last) = end.checked_sub(1) else {
         return codes.is_empty();
     };
-    let last = C::at_most(last);
-    let zero = codes
+    let last = C::cut(u32::try_from(last).unwrap_or(u32::MAX).min(C::LAST));
+    let beyond = codes
         .iter()
         .fold(C::default(), |bits, code| bits | code.beyond(last));
-    zero == C::default()
+    beyond == C::default()
 }
 
-fn greatest<C: Copy + Into<u32>>(codes: &[C]) -> u32 {
+fn greatest<C: Code>(codes: &[C]) -> u32 {
     let codes = codes.iter().map(|code| (*code).into());
     codes.max().expect("a code that is too great")
-}
-
-/// `u8`, `u16` or `u32`.
-trait Code: Copy + Default + PartialEq + BitOr<Output = Self> {
-    /// `last`, or the greatest code that [`beyond`](Self::beyond) knows.
-    fn at_most(last: usize) -> Self;
-
-    /// Not zero if the code is greater than `last`.
-    fn beyond(self, last: Self) -> Self;
-}
-
-impl Code for u8 {
-    fn at_most(last: usize) -> Self {
-        Self::try_from(last).unwrap_or(Self::MAX)
-    }
-
-    fn beyond(self, last: Self) -> Self {
-        self.saturating_sub(last)
-    }
-}
-
-impl Code for u16 {
-    fn at_most(last: usize) -> Self {
-        Self::try_from(last).unwrap_or(Self::MAX)
-    }
-
-    fn beyond(self, last: Self) -> Self {
-        self.saturating_sub(last)
-    }
-}
-
-/// Subtractions of 32 bits that stop at zero take more instructions.
-impl Code for u32 {
-    fn at_most(last: usize) -> Self {
-        Self::try_from(last).unwrap_or(Self::MAX).min(Self::MAX >> 1)
-    }
-
-    fn beyond(self, last: Self) -> Self {
-        // The highest bit is set by a code that has it, and by one that is greater than `last`.
-        (self | last.wrapping_sub(self)) & !(Self::MAX >> 1)
-    }
 }
 
 #[cfg(test)]

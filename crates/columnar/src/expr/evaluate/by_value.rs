@@ -1,6 +1,8 @@
 //! Conditions and conversions of one column that is held as codes: made once for each value, then
 //! looked up for each row.
 
+use std::ops::Range;
+
 use arrow::array::{Array as _, BooleanArray};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 
@@ -8,7 +10,7 @@ use crate::error::ExecError;
 use crate::expr::node::{Expr, Node};
 use crate::expr::source::{ColumnSource, Values};
 use crate::expr::types::{conversion_can_fail, converted};
-use crate::table::{Codes, by_width};
+use crate::table::{Code, Codes, by_width};
 
 /// Values of a column's codes at most: a byte for each is 4 KiB of a core's cache.
 const VALUES_MAX: usize = 4_096;
@@ -65,13 +67,12 @@ pub(super) fn codes(
 
 /// The bit of each row's value. The one behind those of the values is for NULL.
 fn looked_up(codes: &Codes, bits: &BooleanBuffer) -> BooleanBuffer {
-    // The length that the compiler knows spares a check for each row.
-    let mut table = [0u8; VALUES_MAX];
     let (null, rows) = (codes.values().len(), codes.rows());
-    for value in bits.set_indices().take_while(|value| *value < null) {
-        table[value] = 1;
-    }
-    let bytes = by_width!(rows, |codes| looked_up_in(&table, codes));
+    let of_values = bits.slice(0, null);
+    let bytes = match Run::of(&of_values) {
+        Some(run) => by_width!(rows, |codes| run.bits(codes)),
+        None => by_width!(rows, |codes| looked_up_in(&of_values, codes)),
+    };
     let found = BooleanBuffer::new(Buffer::from(bytes), 0, rows.len());
     match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
         None => found,
@@ -80,20 +81,75 @@ fn looked_up(codes: &Codes, bits: &BooleanBuffer) -> BooleanBuffer {
     }
 }
 
-/// The bits of the codes' bytes in `table`.
-fn looked_up_in<C: Copy + Into<u32>>(table: &[u8; VALUES_MAX], codes: &[C]) -> Vec<u8> {
-    let look = |code: C| table[code.into() as usize % VALUES_MAX];
-    let (whole, rest) = codes.as_chunks::<8>();
-    let mut bytes: Vec<u8> = Vec::with_capacity(whole.len() + 1);
-    bytes.extend(whole.iter().map(|codes| packed(codes.map(look))));
-    if !rest.is_empty() {
-        let mut last = [0; 8];
-        last.iter_mut()
-            .zip(rest)
-            .for_each(|(bit, &code)| *bit = look(code));
-        bytes.push(packed(last));
+/// Codes one behind the other: those whose bit is set, or those whose bit is not.
+struct Run {
+    codes: Range<u32>,
+    is_set: bool,
+}
+
+impl Run {
+    /// `None` if the bits change more than twice.
+    fn of(bits: &BooleanBuffer) -> Option<Self> {
+        let of = |bits: &BooleanBuffer| {
+            let mut runs = bits.set_slices();
+            let (begin, end) = runs.next().unwrap_or_default();
+            runs.next().is_none().then_some(begin as u32..end as u32)
+        };
+        let set = of(bits).map(|codes| Self { codes, is_set: true });
+        set.or_else(|| {
+            let codes = of(&!bits)?;
+            Some(Self { codes, is_set: false })
+        })
     }
+
+    /// The bits of the rows that have `codes`, eight in a byte.
+    fn bits<C: Code>(&self, codes: &[C]) -> Vec<u8> {
+        // There may be more values than codes.
+        let end = self.codes.end.min(C::LAST.saturating_add(1));
+        let Some(span) = end.checked_sub(self.codes.start + 1) else {
+            let none = if self.is_set { 0 } else { u8::MAX };
+            return vec![none; codes.len().div_ceil(8)];
+        };
+        let (begin, span) = (C::cut(self.codes.start), C::cut(span));
+        let bit = |code: C| u8::from((code.minus(begin) <= span) == self.is_set);
+        let mut bytes = Vec::with_capacity(codes.len().div_ceil(8));
+        // A loop of a known length becomes instructions for several rows at once.
+        let (whole, rest) = codes.as_chunks::<64>();
+        for codes in whole {
+            let mut bits = [0; 64];
+            for (place, code) in bits.iter_mut().zip(codes) {
+                *place = bit(*code);
+            }
+            let (groups, _) = bits.as_chunks::<8>();
+            bytes.extend(groups.iter().map(|bits| packed(*bits)));
+        }
+        bytes.extend(rest.chunks(8).map(|codes| packed_rest(codes, bit)));
+        bytes
+    }
+}
+
+/// The bits of the rows that have `codes`, eight in a byte.
+fn looked_up_in<C: Code>(bits: &BooleanBuffer, codes: &[C]) -> Vec<u8> {
+    // The length that the compiler knows spares a check for each row.
+    let mut table = [0u8; VALUES_MAX];
+    bits.set_indices().for_each(|value| table[value] = 1);
+    let bit = |code: C| table[code.into() as usize % VALUES_MAX];
+    let mut bytes = Vec::with_capacity(codes.len().div_ceil(8));
+    let (whole, rest) = codes.as_chunks::<8>();
+    bytes.extend(whole.iter().map(|&[a, b, c, d, e, f, g, h]| {
+        packed([bit(a), bit(b), bit(c), bit(d), bit(e), bit(f), bit(g), bit(h)])
+    }));
+    bytes.extend(rest.chunks(8).map(|codes| packed_rest(codes, bit)));
     bytes
+}
+
+/// The bits of less than eight rows.
+fn packed_rest<C: Code>(codes: &[C], bit: impl Fn(C) -> u8) -> u8 {
+    let mut bits = [0; 8];
+    for (place, code) in bits.iter_mut().zip(codes) {
+        *place = bit(*code);
+    }
+    packed(bits)
 }
 
 /// Eight bits in the order of the bytes that hold them.
@@ -106,7 +162,7 @@ pub(super) fn packed(bits: [u8; 8]) -> u8 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, UInt32Array};
+    use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, UInt8Array, UInt32Array};
     use arrow::compute::cast;
     use arrow::datatypes::{DataType, Field};
     use proptest::prelude::*;
@@ -167,10 +223,31 @@ mod tests {
         assert_eq!(packed([1; 8]), u8::MAX);
     }
 
+    #[test]
+    fn values_behind_the_last_code_of_its_type_are_those_of_no_row() {
+        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..300));
+        let rows: ArrayRef = Arc::new(UInt8Array::from_iter_values((0..=u8::MAX).chain(0..60)));
+        let rows = Rows(Codes::try_new(rows, values).unwrap());
+        let n = Expr::column(0, &Field::new("n", DataType::Int64, true));
+        for bound in [0, 1, 250, 255, 256, 290, 300] {
+            let more = Expr::compare(Comparison::GreaterEqual, n.clone(), Expr::int64(bound)).unwrap();
+            for condition in [more.clone(), Expr::not(more).unwrap()] {
+                let found = answers(&condition, &rows)
+                    .unwrap()
+                    .expect("300 values in 316 rows");
+                assert_eq!(
+                    found,
+                    condition.evaluate_condition(&Decoded(&rows)).unwrap(),
+                    "{bound}"
+                );
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn answers_are_those_of_the_rows(
-            rows in proptest::collection::vec(proptest::option::weighted(0.8, 0u32..5), 5..60),
+            rows in proptest::collection::vec(proptest::option::weighted(0.8, 0u32..5), 5..200),
             bound in 0i64..6,
             of_null: bool,
             width in proptest::sample::select(vec![DataType::UInt8, DataType::UInt16, DataType::UInt32]),

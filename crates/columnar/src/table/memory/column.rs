@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, ArrowNumericType, ArrowPrimitiveType, AsArray as _};
 use arrow::array::{PrimitiveArray, StringViewArray, UInt32Array};
-use arrow::compute::{cast, max, min, take};
+use arrow::compute::{cast, max, min, sort_to_indices, take};
 use arrow::datatypes::{DECIMAL64_MAX_PRECISION, DataType, Date32Type, Decimal64Type, Decimal128Type};
 use arrow::datatypes::{Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow::error::ArrowError;
@@ -100,9 +100,17 @@ fn codes_of(values: &ArrayRef) -> Result<Option<Codes>, ArrowError> {
     let Some(Coded { codes, firsts }) = coded else {
         return Ok(None);
     };
+    // Values in order let a condition on a range of values be one on a range of codes.
+    let distinct = take(values, &UInt32Array::from(firsts), None)?;
+    let order = sort_to_indices(&distinct, None, None)?;
+    let mut ranks = vec![0; distinct.len()];
+    for (rank, code) in (0..).zip(order.values()) {
+        ranks[*code as usize] = rank;
+    }
     // Views would keep the texts of all rows.
-    let distinct = with_own_strings(take(values, &UInt32Array::from(firsts), None)?);
-    Codes::try_narrow(codes, distinct).map(Some)
+    let distinct = with_own_strings(take(&distinct, &order, None)?);
+    let ranked: UInt32Array = codes.unary_opt(|code| ranks.get(code as usize).copied());
+    Codes::try_narrow(ranked, distinct).map(Some)
 }
 
 struct Coded {

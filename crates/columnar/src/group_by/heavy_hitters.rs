@@ -13,11 +13,13 @@ use crate::partition::inner;
 const MOSTLY_NEW: f64 = 0.5;
 const MOSTLY_NEW_LONG: f64 = 0.75;
 /// Rows per row of a heavy hitter, at most.
-const HEAVY_ONE_IN: usize = 64;
+const HEAVY_ONE_IN: usize = 512;
 /// Rows per row of another key, at most, to pass rows through.
 const OTHERS_ONE_IN: usize = 8;
-/// Heavy hitters at most: a row whose key has the mark of one is compared with all of them.
-const HEAVY_MAX: usize = 8;
+/// Heavy hitters at most.
+const HEAVY_MAX: usize = 64;
+/// Marks of heavy hitters: few share one.
+const MARK_BITS: u32 = 10;
 
 #[derive(Debug, Default)]
 pub(super) struct KeySample(Mutex<Option<Arc<Mode>>>);
@@ -33,67 +35,81 @@ pub(super) enum Mode {
 /// Frequent keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeavyHitters {
-    fixed_keys: Vec<u128>,
+    fixed_keys: Marked<u128>,
     /// Hashes of keys without a fixed width. A rare key may share one, and is grouped as well.
-    long: Vec<u64>,
-    marks: Marks,
+    long: Marked<u64>,
 }
 
-/// One of 256 bits for each key. Of other keys one in 32 has such a bit too, so most rows need one
-/// look instead of a comparison with each heavy hitter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Marks([u64; 4]);
-
 impl HeavyHitters {
+    /// Of two keys with one mark, the first is kept.
     pub(crate) fn of(
         fixed_keys: impl IntoIterator<Item = u128>,
         long: impl IntoIterator<Item = u64>,
     ) -> Self {
-        let fixed_keys: Vec<u128> = fixed_keys.into_iter().collect();
-        let long: Vec<u64> = long.into_iter().collect();
-        let mut marks = Marks::default();
-        fixed_keys.iter().for_each(|&key| marks.set(folded(key)));
-        long.iter().for_each(|&hash| marks.set(hash));
         Self {
-            fixed_keys,
-            long,
-            marks,
+            fixed_keys: Marked::of(fixed_keys, folded),
+            long: Marked::of(long, |hash| hash),
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.fixed_keys.is_empty() && self.long.is_empty()
+        self.fixed_keys.keys.is_empty() && self.long.keys.is_empty()
     }
 
     #[inline]
     pub(super) fn has(&self, fixed_key: u128) -> bool {
-        self.marks.has(folded(fixed_key)) && self.fixed_keys.contains(&fixed_key)
+        self.fixed_keys.has(fixed_key, folded(fixed_key))
     }
 
     #[inline]
     pub(super) fn has_long(&self, hash: u64) -> bool {
-        self.marks.has(hash) && self.long.contains(&hash)
+        self.long.has(hash, hash)
     }
 }
 
-impl Marks {
-    #[inline]
-    fn bit(key: u64) -> (usize, u64) {
-        // The top eight bits of a product depend on all bits of the key.
-        let bit = inner(key) >> 56;
-        (bit as usize / 64, 1 << (bit % 64))
+/// A mark for each key. A row's key is compared with the one that has its mark: a loop over all would
+/// end where no processor can guess.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Marked<K> {
+    keys: Vec<K>,
+    /// The number of the key with each mark, and 0 for a mark that none has.
+    places: [u8; 1 << MARK_BITS],
+}
+
+impl<K> Default for Marked<K> {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            places: [0; 1 << MARK_BITS],
+        }
+    }
+}
+
+impl<K: Copy + PartialEq> Marked<K> {
+    fn of(keys: impl IntoIterator<Item = K>, folded: impl Fn(K) -> u64) -> Self {
+        let mut marked = Self::default();
+        for key in keys {
+            let mark = mark(folded(key));
+            let is_taken = marked.keys.iter().any(|&known| self::mark(folded(known)) == mark);
+            if !is_taken {
+                marked.places[mark] = marked.keys.len() as u8;
+                marked.keys.push(key);
+            }
+        }
+        marked
     }
 
-    fn set(&mut self, key: u64) {
-        let (word, bit) = Self::bit(key);
-        self.0[word] |= bit;
-    }
-
     #[inline]
-    fn has(&self, key: u64) -> bool {
-        let (word, bit) = Self::bit(key);
-        self.0[word] & bit != 0
+    fn has(&self, key: K, folded: u64) -> bool {
+        let place = self.places[mark(folded)];
+        self.keys.get(place as usize) == Some(&key)
     }
+}
+
+/// The top bits of a product depend on all bits of the key.
+#[inline]
+fn mark(folded: u64) -> usize {
+    (inner(folded) >> (u64::BITS - MARK_BITS)) as usize
 }
 
 #[inline]
@@ -152,16 +168,32 @@ mod tests {
         let keys = (0..HEAVY_MAX as u128).map(|at| (at << 70 | at) * 3 + 1);
         let hashes = (1..=HEAVY_MAX as u64).map(|at| at.wrapping_mul(0x1234_5678_9abc_def1));
         let heavy = HeavyHitters::of(keys.clone(), hashes.clone());
-        assert!(keys.clone().all(|key| heavy.has(key)));
-        assert!(hashes.clone().all(|hash| heavy.has_long(hash)));
-        let others = 10_000..20_000u64;
-        assert!(
-            others
-                .clone()
-                .all(|key| !heavy.has(key.into()) && !heavy.has_long(key))
+        assert_eq!(
+            keys.clone().filter(|&key| heavy.has(key)).count(),
+            heavy.fixed_keys.keys.len()
         );
-        let marked = others.filter(|&key| heavy.marks.has(key)).count();
-        // Sixteen of 256 bits, at most.
-        assert!((1..1_000).contains(&marked), "{marked} of 10,000");
+        assert_eq!(
+            hashes.clone().filter(|&hash| heavy.has_long(hash)).count(),
+            heavy.long.keys.len()
+        );
+        // Those that are not kept have the mark of one before.
+        assert!(heavy.fixed_keys.keys.len() > HEAVY_MAX * 7 / 8);
+        assert!(heavy.long.keys.len() > HEAVY_MAX * 7 / 8);
+        let mut others = 10_000..20_000u64;
+        assert!(others.all(|key| !heavy.has(key.into()) && !heavy.has_long(key)));
+    }
+
+    #[test]
+    fn of_two_keys_with_one_mark_the_first_is_kept() {
+        let first = 7;
+        let second = (8..).find(|&key| mark(key) == mark(first)).expect("one in 1,024");
+        let heavy = HeavyHitters::of([], [first, second]);
+        assert!(heavy.has_long(first) && !heavy.has_long(second));
+    }
+
+    #[test]
+    fn without_heavy_hitters_no_key_is_one() {
+        let none = HeavyHitters::default();
+        assert!(none.is_empty() && !none.has(0) && !none.has_long(0));
     }
 }

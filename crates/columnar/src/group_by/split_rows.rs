@@ -38,10 +38,7 @@ impl SplitRows {
             passing_long: LongKeys::new(pool),
         };
         if keys.long.is_empty() {
-            // Small keys are as cheap as a call for each would be.
-            for (row, &fixed_key) in keys.fixed_keys.iter().enumerate() {
-                split.add(row, fixed_key, heavy);
-            }
+            split.add_all(&keys.fixed_keys, heavy);
             return Ok(split);
         }
         encoding.for_each_key(columns, keys, pool, |row, key| {
@@ -52,6 +49,25 @@ impl SplitRows {
             Ok(())
         })?;
         Ok(split)
+    }
+
+    /// Adds rows without a branch for each: where heavy hitters come is not to be guessed.
+    fn add_all(&mut self, fixed_keys: &[u128], heavy: &HeavyHitters) {
+        let mut rows = [vec![0u32; fixed_keys.len()], vec![0u32; fixed_keys.len()]];
+        let mut ends = [0; 2];
+        for (row, &fixed_key) in (0..).zip(fixed_keys) {
+            let is_heavy = heavy.has(fixed_key);
+            rows[0][ends[0]] = row;
+            rows[1][ends[1]] = row;
+            ends[0] += usize::from(!is_heavy);
+            ends[1] += usize::from(is_heavy);
+        }
+        let key = |row: &u32| fixed_keys[*row as usize];
+        [self.passing, self.grouped] = rows;
+        self.passing.truncate(ends[0]);
+        self.passing_keys.extend(self.passing.iter().map(key));
+        self.grouped.truncate(ends[1]);
+        self.grouped_keys.fixed_keys.extend(self.grouped.iter().map(key));
     }
 
     #[inline]

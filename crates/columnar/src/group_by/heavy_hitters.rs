@@ -73,14 +73,14 @@ impl HeavyHitters {
 struct Marked<K> {
     keys: Vec<K>,
     /// The number of the key with each mark, and 0 for a mark that none has.
-    places: [u8; 1 << MARK_BITS],
+    places: Box<[u8; 1 << MARK_BITS]>,
 }
 
 impl<K> Default for Marked<K> {
     fn default() -> Self {
         Self {
             keys: Vec::new(),
-            places: [0; 1 << MARK_BITS],
+            places: Box::new([0; 1 << MARK_BITS]),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The rows of a chunk that are grouped now, because their keys are frequent, and all others.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
 
 use super::heavy_hitters::HeavyHitters;
-use super::keys::{Key, KeyEncoding, RowKeys};
+use super::keys::{KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
 use crate::memory::MemoryPool;
 use crate::partition::hash_bytes;
@@ -31,54 +32,49 @@ impl SplitRows {
         pool: Option<&Arc<MemoryPool>>,
     ) -> Result<Self, ArrowError> {
         let mut split = Self {
-            grouped: Vec::new(),
+            grouped: Vec::with_capacity(keys.rows()),
             grouped_keys: RowKeys::default(),
             passing: Vec::with_capacity(keys.rows()),
             passing_keys: Vec::with_capacity(keys.fixed_keys.len()),
             passing_long: LongKeys::new(pool),
         };
-        if keys.long.is_empty() {
-            split.add_all(&keys.fixed_keys, heavy);
-            return Ok(split);
+        let mut next = 0;
+        if !keys.long.is_empty() {
+            encoding
+                .encoder
+                .for_each(columns, Some(&keys.long), pool, |at, key| {
+                    let row = keys.long[at] as usize;
+                    if encoding.has_fixed_keys() {
+                        split.add(next..row, &keys.fixed_keys, heavy);
+                    }
+                    next = row + 1;
+                    split.add_long(row, key, heavy, encoding.has_fixed_keys())
+                })?;
         }
-        encoding.for_each_key(columns, keys, pool, |row, key| {
-            match key {
-                Key::Fixed(fixed_key) => split.add(row, fixed_key, heavy),
-                Key::Long(key) => split.add_long(row, key, heavy, encoding.has_fixed_keys())?,
-            }
-            Ok(())
-        })?;
+        split.add(next..keys.fixed_keys.len(), &keys.fixed_keys, heavy);
         Ok(split)
     }
 
-    /// Adds rows without a branch for each: where heavy hitters come is not to be guessed.
-    fn add_all(&mut self, fixed_keys: &[u128], heavy: &HeavyHitters) {
-        let mut rows = [vec![0u32; fixed_keys.len()], vec![0u32; fixed_keys.len()]];
-        let mut ends = [0; 2];
-        for (row, &fixed_key) in (0..).zip(fixed_keys) {
+    /// Adds rows without a branch for each: no processor guesses where heavy hitters come.
+    fn add(&mut self, rows: Range<usize>, fixed_keys: &[u128], heavy: &HeavyHitters) {
+        let (mut passing, mut grouped) = (self.passing.len(), self.grouped.len());
+        let (passed_before, grouped_before) = (passing, grouped);
+        self.passing.resize(passing + rows.len(), 0);
+        self.grouped.resize(grouped + rows.len(), 0);
+        for (row, &fixed_key) in (rows.start as u32..).zip(&fixed_keys[rows]) {
+            self.passing[passing] = row;
+            self.grouped[grouped] = row;
             let is_heavy = heavy.has(fixed_key);
-            rows[0][ends[0]] = row;
-            rows[1][ends[1]] = row;
-            ends[0] += usize::from(!is_heavy);
-            ends[1] += usize::from(is_heavy);
+            passing += usize::from(!is_heavy);
+            grouped += usize::from(is_heavy);
         }
+        self.passing.truncate(passing);
+        self.grouped.truncate(grouped);
         let key = |row: &u32| fixed_keys[*row as usize];
-        [self.passing, self.grouped] = rows;
-        self.passing.truncate(ends[0]);
-        self.passing_keys.extend(self.passing.iter().map(key));
-        self.grouped.truncate(ends[1]);
-        self.grouped_keys.fixed_keys.extend(self.grouped.iter().map(key));
-    }
-
-    #[inline]
-    fn add(&mut self, row: usize, fixed_key: u128, heavy: &HeavyHitters) {
-        if heavy.has(fixed_key) {
-            self.grouped.push(row as u32);
-            self.grouped_keys.fixed_keys.push(fixed_key);
-        } else {
-            self.passing.push(row as u32);
-            self.passing_keys.push(fixed_key);
-        }
+        self.passing_keys
+            .extend(self.passing[passed_before..].iter().map(key));
+        let grouped_keys = &mut self.grouped_keys.fixed_keys;
+        grouped_keys.extend(self.grouped[grouped_before..].iter().map(key));
     }
 
     fn add_long(

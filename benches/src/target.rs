@@ -10,6 +10,8 @@ pub(crate) struct Target {
     pub(crate) column: usize,
     pub(crate) aim: Aim,
     pub(crate) of: Of,
+    /// The least figure of ours that has the aim.
+    from: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -77,7 +79,14 @@ impl Target {
             column: 0,
             aim,
             of,
+            from: 0.0,
         }
+    }
+
+    /// No aim for smaller figures of ours.
+    pub(crate) fn from(mut self, from: f64) -> Self {
+        self.from = from;
+        self
     }
 
     pub(crate) fn row(mut self, row: &'static str) -> Self {
@@ -154,7 +163,13 @@ impl Target {
             }
             (_, Aim::Told) => (format!("{row}{head} is at {} × {called}", short(ratio)), None),
         };
-        Verdict { text, met }
+        match ours < self.from {
+            true => Verdict {
+                text: format!("{text}, no aim below {}", short(self.from)),
+                met: None,
+            },
+            false => Verdict { text, met },
+        }
     }
 }
 
@@ -195,6 +210,13 @@ mod tests {
         assert_eq!(best.text, "windlass ≤ 0.9 × the best peer (fast): 0.75 ×");
         assert_eq!(best.met, Some(true));
         assert_eq!(judge(Target::at_most(0.7, ALL_PEERS)).met, Some(false));
+        let short = judge(Target::as_fast(2.0, ALL_PEERS).from(3.5));
+        assert_eq!(
+            short.text,
+            "windlass is ≥ 2 × as fast as the best peer (fast): 1.33 ×, no aim below 3.50"
+        );
+        assert_eq!(short.met, None);
+        assert_eq!(judge(Target::as_fast(2.0, ALL_PEERS).from(3.0)).met, Some(false));
         let two = judge(Target::at_most(0.5, Of::Best(&["slow", "fast"])));
         assert_eq!(
             two.text,

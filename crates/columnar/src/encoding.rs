@@ -5,10 +5,11 @@
 //!   'a long URL…'   one does not ──► bytes      row_encoder ─► encoded_rows
 //! ```
 
+mod dictionary_keys;
 mod encoded_rows;
 mod fixed_width;
 mod row_encoder;
 
 pub(crate) use encoded_rows::EncodedRows;
-pub(crate) use fixed_width::{FixedWidthLayout, Numbers};
+pub(crate) use fixed_width::{FixedWidthLayout, Numbers, is_text};
 pub(crate) use row_encoder::RowEncoder;

@@ -15,12 +15,14 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BooleanArray, LargeStringArray, StringArray, StringViewArray,
-    make_array,
+    AnyDictionaryArray, Array, ArrayData, ArrayRef, AsArray, BooleanArray, LargeStringArray, StringArray,
+    StringViewArray, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Decimal128Type};
 use arrow::error::ArrowError;
+
+use super::dictionary_keys::DictionaryKeys;
 
 const BITS: u32 = 128;
 
@@ -243,7 +245,7 @@ fn extended(field: u64, bits: u32, is_signed: bool) -> u64 {
     }
 }
 
-pub(super) fn is_text(data_type: &DataType) -> bool {
+pub(crate) fn is_text(data_type: &DataType) -> bool {
     matches!(
         data_type,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
@@ -379,17 +381,47 @@ fn pack_text(column: &ArrayRef, bytes: usize, fixed_keys: &mut [u128], long: &mu
                             | text.len() as u128
                     }
                 };
-                let shift = 8 * (bytes as u32 + 1);
-                // A single text can have all bits.
-                *fixed_key = fixed_key.checked_shl(shift).unwrap_or(0) | field;
+                put_text(fixed_key, bytes, field);
             }
         }};
     }
     match column.data_type() {
         DataType::LargeUtf8 => pack!(column.as_string::<i64>()),
         DataType::Utf8View => pack!(column.as_string_view()),
+        DataType::Dictionary(..) => pack_texts_once(column.as_any_dictionary(), bytes, fixed_keys, long),
         _ => pack!(column.as_string::<i32>()),
     }
+}
+
+/// Packs each text of a dictionary, and then what each row's key stands for.
+fn pack_texts_once(
+    texts: &dyn AnyDictionaryArray,
+    bytes: usize,
+    fixed_keys: &mut [u128],
+    long: &mut Vec<u32>,
+) {
+    let mut fields = vec![0; texts.values().len()];
+    let mut long_texts = Vec::new();
+    pack_text(texts.values(), bytes, &mut fields, &mut long_texts);
+    let mut are_long = vec![false; fields.len()];
+    long_texts.iter().for_each(|&text| are_long[text as usize] = true);
+    let keys = DictionaryKeys::of(texts);
+    for (row, fixed_key) in fixed_keys.iter_mut().enumerate() {
+        let Some(text) = keys.at(row) else {
+            put_text(fixed_key, bytes, TEXT_IS_NULL);
+            continue;
+        };
+        put_text(fixed_key, bytes, fields[text]);
+        if are_long[text] {
+            long.push(row as u32);
+        }
+    }
+}
+
+fn put_text(fixed_key: &mut u128, bytes: usize, field: u128) {
+    let shift = 8 * (bytes as u32 + 1);
+    // A single text can have all bits.
+    *fixed_key = fixed_key.checked_shl(shift).unwrap_or(0) | field;
 }
 
 fn unpack_text(data_type: &DataType, fields: impl Iterator<Item = u128>) -> ArrayRef {
@@ -411,6 +443,7 @@ fn unpack_text(data_type: &DataType, fields: impl Iterator<Item = u128>) -> Arra
 #[cfg(test)]
 mod tests {
     use arrow::array::{Date32Array, Decimal128Array, Int64Array, UInt64Array};
+    use arrow::compute::cast;
     use proptest::prelude::*;
 
     use super::*;
@@ -431,6 +464,28 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn texts_of_a_dictionary_are_packed_as_those_of_rows(
+            rows in proptest::collection::vec(proptest::option::weighted(0.8, "[ab]{0,6}"), 1..50),
+            from in 0usize..5,
+        ) {
+            let from = from.min(rows.len() - 1);
+            let texts: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(Option::as_deref)));
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows.len() as i64));
+            let text = Box::new(DataType::Utf8View);
+            let coded = cast(&texts, &DataType::Dictionary(Box::new(DataType::UInt16), text)).unwrap();
+            let layout = FixedWidthLayout::new(&[DataType::Int64, DataType::Utf8View]).unwrap();
+            let pack = |texts: &ArrayRef| {
+                let columns = [&numbers, texts].map(|column| column.slice(from, rows.len() - from));
+                let (mut fixed_keys, mut long) = (vec![], vec![]);
+                layout.pack(&columns, columns[0].len(), &mut fixed_keys, &mut long);
+                // Keys of rows without a fixed width mean nothing.
+                long.iter().for_each(|&row| fixed_keys[row as usize] = 0);
+                (fixed_keys, long)
+            };
+            prop_assert_eq!(pack(&coded), pack(&texts));
+        }
+
         #[test]
         fn words_are_equal_exactly_where_keys_are(
             rows in proptest::collection::vec(

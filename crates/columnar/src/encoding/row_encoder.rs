@@ -16,11 +16,12 @@ use arrow::array::{
     LargeStringArray, OffsetSizeTrait, StringArray, StringArrayType, StringViewArray, UInt32Array, make_array,
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
-use arrow::compute::take_arrays;
+use arrow::compute::{cast, take_arrays};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
+use super::dictionary_keys::DictionaryKeys;
 use super::fixed_width::is_text;
 use crate::memory::{MemoryPool, Reservation, encoded_bytes};
 
@@ -40,6 +41,11 @@ enum Column<'a> {
     Text32(&'a StringArray),
     Text64(&'a LargeStringArray),
     TextView(&'a StringViewArray),
+    /// Texts of a dictionary array.
+    Dictionary {
+        keys: DictionaryKeys,
+        texts: Box<Self>,
+    },
     Boolean(&'a BooleanArray),
     Fixed {
         values: Buffer,
@@ -66,7 +72,8 @@ impl RowEncoder {
         Ok(Self::Arrow(RowConverter::new(fields.collect())?))
     }
 
-    /// Visits the bytes of each row, or of `rows`, in order. Floats in `columns` must be canonical.
+    /// Visits the bytes of each row, or of `rows`, in order. Floats in `columns` must be canonical. Of
+    /// several columns, texts may be those of a dictionary array.
     pub(crate) fn for_each(
         &self,
         columns: &[ArrayRef],
@@ -97,7 +104,12 @@ impl RowEncoder {
                     }
                     _ => None,
                 };
-                let columns = picked.as_deref().unwrap_or(columns);
+                let columns = picked.as_deref().unwrap_or(columns).iter();
+                let decode = |column: &ArrayRef| match column.data_type() {
+                    DataType::Dictionary(_, texts) => cast(column, texts),
+                    _ => Ok(column.clone()),
+                };
+                let columns = &columns.map(decode).collect::<Result<Vec<_>, _>>()?;
                 let mut reservation = Reservation::of(pool.cloned());
                 reservation.grow(encoded_bytes(columns))?;
                 let encoded = converter.convert_columns(columns)?;
@@ -141,6 +153,13 @@ impl<'a> Column<'a> {
             DataType::Utf8 => Self::Text32(column.as_string()),
             DataType::LargeUtf8 => Self::Text64(column.as_string()),
             DataType::Utf8View => Self::TextView(column.as_string_view()),
+            DataType::Dictionary(..) => {
+                let dictionary = column.as_any_dictionary();
+                Self::Dictionary {
+                    keys: DictionaryKeys::of(dictionary),
+                    texts: Box::new(Self::of(dictionary.values())),
+                }
+            }
             DataType::Boolean => Self::Boolean(column.as_boolean()),
             other => {
                 let data = column.to_data();
@@ -160,6 +179,10 @@ impl<'a> Column<'a> {
             Self::Text32(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), bytes),
             Self::Text64(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), bytes),
             Self::TextView(texts) => encode_text(texts.is_valid(row).then(|| texts.value(row)), bytes),
+            Self::Dictionary { keys, texts } => match keys.at(row) {
+                Some(text) => texts.encode(text, bytes),
+                None => encode_text(None, bytes),
+            },
             Self::Boolean(values) => {
                 let is_valid = values.is_valid(row);
                 let value = is_valid && values.value(row);
@@ -369,6 +392,15 @@ mod tests {
             prop_assert_eq!(encoded.len(), rows.len() - from);
             let decoded = encoder.decode(encoded.iter()).unwrap();
             prop_assert_eq!(&decoded, &columns);
+            let coded = columns.iter().map(|column| match is_text(column.data_type()) {
+                true => {
+                    let key = Box::new(DataType::UInt8);
+                    cast(column, &DataType::Dictionary(key, Box::new(column.data_type().clone()))).unwrap()
+                }
+                false => column.clone(),
+            });
+            let of_coded = self::encoded(&encoder, &coded.collect::<Vec<_>>());
+            prop_assert!(of_coded.iter().eq(encoded.iter()));
             for a in 0..encoded.len() {
                 for b in 0..a {
                     let is_same = columns.iter().all(|column| column.slice(a, 1) == column.slice(b, 1));
@@ -416,6 +448,16 @@ mod tests {
         let encoder = RowEncoder::new([column.data_type()].into_iter()).unwrap();
         assert!(matches!(encoder, RowEncoder::Arrow(_)));
         let rows = encoded(&encoder, std::slice::from_ref(&column));
-        assert_eq!(encoder.decode(rows.iter()).unwrap(), [column]);
+        assert_eq!(
+            encoder.decode(rows.iter()).unwrap(),
+            std::slice::from_ref(&column)
+        );
+
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+        let coded = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
+        let coded = cast(&texts, &coded).unwrap();
+        let encoder = RowEncoder::new([column.data_type(), &DataType::Utf8].into_iter()).unwrap();
+        let rows = encoded(&encoder, &[column.clone(), coded]);
+        assert_eq!(encoder.decode(rows.iter()).unwrap(), [column, texts]);
     }
 }

@@ -31,6 +31,7 @@ use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::split_rows::SplitRows;
 use super::table::GroupTable;
 use crate::aggregate::States;
+use crate::encoding::is_text;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, compacts_bytes, with_own_strings};
@@ -38,6 +39,8 @@ use crate::narrow::widened;
 use crate::table::Codes;
 
 const SAMPLE_ROWS: usize = 4_096;
+/// Rows of a chunk for each text that is packed once.
+const ROWS_PER_TEXT: usize = 2;
 /// Slots per sample, because data changes along a table.
 const LOOKS_EVERY: usize = 8;
 
@@ -120,9 +123,12 @@ impl<'p> Grouping<'p> {
             self.note(count);
             return Ok(());
         }
-        let columns = self.plan.keys().iter().map(|key| key.evaluate(rows));
+        let may_be_coded = self.plan.keys().len() > 1;
+        let columns = self.plan.keys().iter().map(|key| match may_be_coded {
+            true => key_column(key, rows),
+            false => Ok(canonical_floats(&key.evaluate(rows)?)),
+        });
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
         let places = match self.plan.places() {
             Some(column) => Some(rows.column(column)?),
             None => None,
@@ -359,4 +365,16 @@ impl<'p> Grouping<'p> {
         });
         Ok(())
     }
+}
+
+/// The values of a key among several. Texts that are held as codes stay so, if they are few.
+fn key_column(key: &Expr, rows: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
+    if is_text(key.data_type())
+        && let Some(column) = key.as_column()
+        && let Some(codes) = rows.codes(column)?
+        && codes.values().len() * ROWS_PER_TEXT <= rows.rows()
+    {
+        return Ok(codes.dictionary());
+    }
+    Ok(canonical_floats(&key.evaluate(rows)?))
 }

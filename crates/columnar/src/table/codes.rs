@@ -5,9 +5,9 @@ mod code;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, UInt32Array};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, DictionaryArray, UInt32Array};
 use arrow::compute::{cast, take};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{ArrowDictionaryKeyType, DataType, UInt8Type, UInt16Type, UInt32Type};
 use arrow::error::ArrowError;
 
 pub(crate) use self::code::{Code, by_width};
@@ -94,6 +94,19 @@ impl Codes {
     /// When they are more than an array holds.
     pub fn decoded(&self) -> Result<ArrayRef, ArrowError> {
         take(&self.values, &self.rows, None)
+    }
+
+    /// The column as arrow's dictionary array.
+    pub(crate) fn dictionary(&self) -> ArrayRef {
+        fn of<K: ArrowDictionaryKeyType>(codes: &Codes) -> ArrayRef {
+            let keys = codes.rows.as_primitive::<K>().clone();
+            Arc::new(DictionaryArray::new(keys, codes.values.clone()))
+        }
+        match self.rows.data_type() {
+            DataType::UInt8 => of::<UInt8Type>(self),
+            DataType::UInt16 => of::<UInt16Type>(self),
+            _ => of::<UInt32Type>(self),
+        }
     }
 
     pub(crate) fn slice(&self, rows: Range<usize>) -> Self {

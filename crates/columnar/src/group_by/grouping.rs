@@ -21,7 +21,7 @@ use arrow::compute::{take, take_arrays};
 use arrow::datatypes::UInt64Type;
 
 use super::hand_over::OpenTable;
-use super::heavy_hitters::{HeavyHitters, Mode};
+use super::heavy_hitters::{GroupCount, HeavyHitters, Mode};
 use super::keys::RowKeys;
 use super::known_codes::KnownCodes;
 use super::long_keys::LongKeys;
@@ -75,7 +75,12 @@ impl<'p> Grouping<'p> {
         let (begun_by, keys, states) = match left {
             Some(table) => (table.begun_by, Some(table.keys), table.states),
             None => {
-                let (keys, states) = plan.no_groups()?;
+                let (mut keys, states) = plan.no_groups()?;
+                if let Some(keys) = &mut keys {
+                    let GroupCount { all, long } = plan.key_sample().groups();
+                    // Otherwise the table grows step by step.
+                    keys.reserve(all, long).ok();
+                }
                 (slot, keys, states)
             }
         };
@@ -250,6 +255,7 @@ impl<'p> Grouping<'p> {
                 passing,
             }));
         };
+        plan.key_sample().learn_groups(keys.count());
         let table = OpenTable {
             keys,
             states,

@@ -21,8 +21,19 @@ const HEAVY_MAX: usize = 64;
 /// Marks of heavy hitters: few share one.
 const MARK_BITS: u32 = 10;
 
+/// What slots learnt of the keys.
 #[derive(Debug, Default)]
-pub(super) struct KeySample(Mutex<Option<Arc<Mode>>>);
+pub(super) struct KeySample {
+    mode: Mutex<Option<Arc<Mode>>>,
+    groups: Mutex<GroupCount>,
+}
+
+/// Groups, and how many of them have keys without a fixed width.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GroupCount {
+    pub(super) all: usize,
+    pub(super) long: usize,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -149,13 +160,22 @@ impl Mode {
 
 impl KeySample {
     pub(super) fn known(&self) -> Option<Arc<Mode>> {
-        lock(&self.0).clone()
+        lock(&self.mode).clone()
     }
 
     pub(super) fn learn(&self, mode: Mode) -> Arc<Mode> {
         let mode = Arc::new(mode);
-        *lock(&self.0) = Some(Arc::clone(&mode));
+        *lock(&self.mode) = Some(Arc::clone(&mode));
         mode
+    }
+
+    /// The groups of the last slot that was done. The next one is likely to have about as many.
+    pub(super) fn groups(&self) -> GroupCount {
+        *lock(&self.groups)
+    }
+
+    pub(super) fn learn_groups(&self, groups: GroupCount) {
+        *lock(&self.groups) = groups;
     }
 }
 

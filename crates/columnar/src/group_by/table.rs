@@ -18,6 +18,7 @@ use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
 use super::fixed_keys::FixedKeys;
+use super::heavy_hitters::GroupCount;
 use super::keys::{Key, KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
 use super::partitioned_keys::{KeyAt, PartitionedKeys};
@@ -79,6 +80,13 @@ impl GroupTable {
 
     pub(crate) fn len(&self) -> usize {
         self.firsts.len()
+    }
+
+    pub(super) fn count(&self) -> GroupCount {
+        GroupCount {
+            all: self.len(),
+            long: self.long.len(),
+        }
     }
 
     pub(crate) fn into_firsts(self) -> ReservedVec<u64> {

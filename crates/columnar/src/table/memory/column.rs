@@ -100,17 +100,21 @@ fn codes_of(values: &ArrayRef) -> Result<Option<Codes>, ArrowError> {
     let Some(Coded { codes, firsts }) = coded else {
         return Ok(None);
     };
-    // Values in order let a condition on a range of values be one on a range of codes.
     let distinct = take(values, &UInt32Array::from(firsts), None)?;
-    let order = sort_to_indices(&distinct, None, None)?;
-    let mut ranks = vec![0; distinct.len()];
+    let (codes, distinct) = in_order(&codes, &distinct)?;
+    // Views would keep the texts of all rows.
+    Codes::try_narrow(codes, with_own_strings(distinct)).map(Some)
+}
+
+/// The values in their order, so that a condition on a range of values is one on a range of codes.
+fn in_order(codes: &UInt32Array, values: &ArrayRef) -> Result<(UInt32Array, ArrayRef), ArrowError> {
+    let order = sort_to_indices(values, None, None)?;
+    let mut ranks = vec![0; values.len()];
     for (rank, code) in (0..).zip(order.values()) {
         ranks[*code as usize] = rank;
     }
-    // Views would keep the texts of all rows.
-    let distinct = with_own_strings(take(&distinct, &order, None)?);
-    let ranked: UInt32Array = codes.unary_opt(|code| ranks.get(code as usize).copied());
-    Codes::try_narrow(ranked, distinct).map(Some)
+    let codes = codes.unary_opt(|code| ranks.get(code as usize).copied());
+    Ok((codes, take(values, &order, None)?))
 }
 
 struct Coded {

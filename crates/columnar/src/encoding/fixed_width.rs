@@ -64,6 +64,22 @@ pub(crate) enum Numbers {
     Of64(ScalarBuffer<u64>),
 }
 
+impl Numbers {
+    /// Appends the key of each number.
+    fn keys(&self, into: &mut Vec<u128>) {
+        match self {
+            Self::Of8(numbers) => into.extend(numbers.iter().map(|&number| key_of(number))),
+            Self::Of16(numbers) => into.extend(numbers.iter().map(|&number| key_of(number))),
+            Self::Of32(numbers) => into.extend(numbers.iter().map(|&number| key_of(number))),
+            Self::Of64(numbers) => into.extend(numbers.iter().map(|&number| key_of(number))),
+        }
+    }
+}
+
+fn key_of(number: impl Into<u64>) -> u128 {
+    FixedWidthLayout::key_of_number(number.into())
+}
+
 impl Field {
     fn width(self) -> u32 {
         match self {
@@ -123,9 +139,16 @@ impl FixedWidthLayout {
         long: &mut Vec<u32>,
     ) {
         fixed_keys.clear();
-        fixed_keys.resize(rows, 0);
         long.clear();
-        for (Column { field, .. }, column) in self.columns.iter().zip(columns) {
+        let mut columns = self.columns.iter().zip(columns).peekable();
+        let first = columns.peek().and_then(|(column, values)| column.numbers(values));
+        // Bits of a first column are put nowhere beside others.
+        if let Some(numbers) = first {
+            numbers.keys(fixed_keys);
+            columns.next();
+        }
+        fixed_keys.resize(rows, 0);
+        for (Column { field, .. }, column) in columns {
             match field {
                 Field::Bits(bits) => pack_bits(column, *bits, fixed_keys, long),
                 Field::Text(bytes) => pack_text(column, *bytes as usize, fixed_keys, long),
@@ -149,24 +172,10 @@ impl FixedWidthLayout {
     /// The only key column as numbers, if it has up to 64 bits and no NULL.
     /// [`key_of_number`](Self::key_of_number) makes their keys.
     pub(crate) fn numbers(&self, columns: &[ArrayRef]) -> Option<Numbers> {
-        let ([Column { data_type, field, .. }], [column]) = (&*self.columns, columns) else {
+        let ([column], [values]) = (&*self.columns, columns) else {
             return None;
         };
-        let (Field::Bits(bits), false) = (field, column.null_count() > 0) else {
-            return None;
-        };
-        // These types have no buffer of numbers of that width.
-        if matches!(data_type, DataType::Boolean | DataType::Decimal128(..)) {
-            return None;
-        }
-        let data = column.to_data();
-        let (buffer, offset, rows) = (data.buffers()[0].clone(), data.offset(), data.len());
-        Some(match bits {
-            8 => Numbers::Of8(ScalarBuffer::new(buffer, offset, rows)),
-            16 => Numbers::Of16(ScalarBuffer::new(buffer, offset, rows)),
-            32 => Numbers::Of32(ScalarBuffer::new(buffer, offset, rows)),
-            _ => Numbers::Of64(ScalarBuffer::new(buffer, offset, rows)),
-        })
+        column.numbers(values)
     }
 
     pub(crate) fn key_of_number(number: u64) -> u128 {
@@ -197,6 +206,27 @@ impl FixedWidthLayout {
 }
 
 impl Column {
+    /// The values as numbers, if they have all bits of their type and no NULL.
+    fn numbers(&self, values: &ArrayRef) -> Option<Numbers> {
+        // The others have no buffer of numbers of that width.
+        let is_number = !matches!(self.data_type, DataType::Boolean | DataType::Decimal128(..));
+        let width = self.data_type.primitive_width().filter(|_| is_number)?;
+        let Field::Bits(bits) = self.field else {
+            return None;
+        };
+        if bits as usize != 8 * width || values.null_count() > 0 {
+            return None;
+        }
+        let data = values.to_data();
+        let (buffer, offset, rows) = (data.buffers()[0].clone(), data.offset(), data.len());
+        Some(match width {
+            1 => Numbers::Of8(ScalarBuffer::new(buffer, offset, rows)),
+            2 => Numbers::Of16(ScalarBuffer::new(buffer, offset, rows)),
+            4 => Numbers::Of32(ScalarBuffer::new(buffer, offset, rows)),
+            _ => Numbers::Of64(ScalarBuffer::new(buffer, offset, rows)),
+        })
+    }
+
     fn unpack(&self, fixed_keys: &[u128]) -> Result<ArrayRef, ArrowError> {
         let mask = u128::MAX >> (BITS - self.field.width());
         let fields = fixed_keys.iter().map(|fixed_key| fixed_key >> self.shift & mask);

@@ -12,6 +12,7 @@ mod fixed_keys;
 mod grouping;
 mod hand_over;
 mod heavy_hitters;
+mod key_sample;
 mod keys;
 mod known_codes;
 mod long_keys;

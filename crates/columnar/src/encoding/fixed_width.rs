@@ -142,7 +142,7 @@ impl FixedWidthLayout {
         long.clear();
         let mut columns = self.columns.iter().zip(columns).peekable();
         let first = columns.peek().and_then(|(column, values)| column.numbers(values));
-        // Bits of a first column are put nowhere beside others.
+        // A key begins as its first number, without being cleared, read and shifted for it.
         if let Some(numbers) = first {
             numbers.keys(fixed_keys);
             columns.next();

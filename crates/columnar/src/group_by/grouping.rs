@@ -21,7 +21,8 @@ use arrow::compute::{take, take_arrays};
 use arrow::datatypes::UInt64Type;
 
 use super::hand_over::OpenTable;
-use super::heavy_hitters::{GroupCount, HeavyHitters, Mode};
+use super::heavy_hitters::{HeavyHitters, Mode};
+use super::key_sample::GroupCount;
 use super::keys::RowKeys;
 use super::known_codes::KnownCodes;
 use super::long_keys::LongKeys;
@@ -128,11 +129,9 @@ impl<'p> Grouping<'p> {
             self.note(count);
             return Ok(());
         }
-        let may_be_coded = self.plan.keys().len() > 1;
-        let columns = self.plan.keys().iter().map(|key| match may_be_coded {
-            true => key_column(key, rows),
-            false => Ok(canonical_floats(&key.evaluate(rows)?)),
-        });
+        let is_alone = self.plan.keys().len() == 1;
+        let columns = self.plan.keys().iter();
+        let columns = columns.map(|key| key_column(key, is_alone, rows));
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         let places = match self.plan.places() {
             Some(column) => Some(rows.column(column)?),
@@ -373,9 +372,11 @@ impl<'p> Grouping<'p> {
     }
 }
 
-/// The values of a key among several. Texts that are held as codes stay so, if they are few.
-fn key_column(key: &Expr, rows: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
-    if is_text(key.data_type())
+/// The values of a key. Texts that are held as codes stay so among other keys, if they are few; a text
+/// alone is found by its bytes, which need no packing.
+fn key_column(key: &Expr, is_alone: bool, rows: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
+    if !is_alone
+        && is_text(key.data_type())
         && let Some(column) = key.as_column()
         && let Some(codes) = rows.codes(column)?
         && codes.values().len() * ROWS_PER_TEXT <= rows.rows()

@@ -1,9 +1,5 @@
 //! The choice to group rows or pass them through.
 
-use std::sync::{Arc, Mutex};
-
-use pipeline_exec::lock;
-
 use super::table::GroupTable;
 use crate::partition::inner;
 
@@ -20,20 +16,6 @@ const OTHERS_ONE_IN: usize = 8;
 const HEAVY_MAX: usize = 64;
 /// Marks of heavy hitters: few share one.
 const MARK_BITS: u32 = 10;
-
-/// What slots learnt of the keys.
-#[derive(Debug, Default)]
-pub(super) struct KeySample {
-    mode: Mutex<Option<Arc<Mode>>>,
-    groups: Mutex<GroupCount>,
-}
-
-/// Groups, and how many of them have keys without a fixed width.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct GroupCount {
-    pub(super) all: usize,
-    pub(super) long: usize,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -155,27 +137,6 @@ impl Mode {
             heavy.iter().filter_map(|&group| keys.fixed_key(group)),
             heavy.iter().filter_map(|&group| keys.long_hash(group)),
         ))
-    }
-}
-
-impl KeySample {
-    pub(super) fn known(&self) -> Option<Arc<Mode>> {
-        lock(&self.mode).clone()
-    }
-
-    pub(super) fn learn(&self, mode: Mode) -> Arc<Mode> {
-        let mode = Arc::new(mode);
-        *lock(&self.mode) = Some(Arc::clone(&mode));
-        mode
-    }
-
-    /// The groups of the last slot that was done. The next one is likely to have about as many.
-    pub(super) fn groups(&self) -> GroupCount {
-        *lock(&self.groups)
-    }
-
-    pub(super) fn learn_groups(&self, groups: GroupCount) {
-        *lock(&self.groups) = groups;
     }
 }
 

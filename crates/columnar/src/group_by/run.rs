@@ -6,7 +6,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 use super::hand_over::{HandOver, OpenTable};
-use super::heavy_hitters::KeySample;
+use super::key_sample::KeySample;
 use super::keys::{KeyEncoding, RowKeys};
 use super::slot_groups::SlotGroups;
 use super::table::GroupTable;

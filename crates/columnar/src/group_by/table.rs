@@ -18,7 +18,7 @@ use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
 use super::fixed_keys::FixedKeys;
-use super::heavy_hitters::GroupCount;
+use super::key_sample::GroupCount;
 use super::keys::{Key, KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
 use super::partitioned_keys::{KeyAt, PartitionedKeys};

@@ -13,7 +13,7 @@ use arrow::error::ArrowError;
 
 use super::definition::Definition;
 use super::group_ids::GroupIds;
-use super::state::{AggregateState, StateError, same_kind, shared};
+use super::state::{AggregateState, Extreme, StateError, same_kind, shared};
 use crate::expr::{Expr, canonical_floats};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 use crate::narrow::widened;
@@ -143,6 +143,15 @@ impl<T: ArrowPrimitiveType> AggregateState for PrimitiveMinMax<T> {
 
     fn takes_narrow(&self) -> bool {
         matches!(self.argument, DataType::Decimal128(..))
+    }
+
+    fn extreme(&self) -> Option<Extreme> {
+        // The bounds of floats may leave out NaN, which is the greatest.
+        let is_float = self.argument.is_floating();
+        (!is_float).then_some(match self.smallest {
+            true => Extreme::Least,
+            false => Extreme::Greatest,
+        })
     }
 
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {

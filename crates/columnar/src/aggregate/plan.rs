@@ -7,7 +7,7 @@ use arrow::datatypes::DataType;
 
 use super::call::Aggregate;
 use super::group_ids::GroupIds;
-use super::state::{AggregateState, StateError};
+use super::state::{AggregateState, Extreme, StateError};
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr};
 use crate::memory::MemoryPool;
@@ -110,6 +110,10 @@ impl AggregatePlan {
                 continue;
             };
             let expr = &self.arguments[argument];
+            if let Some(extreme) = state.extreme().and_then(|of| extreme(of, expr, rows)) {
+                self.update_state(at, state.as_mut(), Some(&extreme), GroupIds::Single { rows: 1 })?;
+                continue;
+            }
             if let Some(codes) = expr.evaluate_codes(rows, state.codes_max())? {
                 let updated = state.update_by_codes(&codes);
                 if updated.map_err(|error| self.failed(at, error))? {
@@ -166,4 +170,14 @@ impl AggregatePlan {
         let result = |(aggregate, &state): (&Aggregate, &usize)| aggregate.finish(states[state].as_ref());
         self.aggregates.iter().zip(&self.state_of).map(result).collect()
     }
+}
+
+/// The extreme of a column, if it is known without reading it. A value of other rows of the scan does
+/// no harm: all of them are added to the one group.
+fn extreme(of: Extreme, expr: &Expr, rows: &dyn ColumnSource) -> Option<ArrayRef> {
+    let [least, greatest] = rows.extremes(expr.as_column()?)?;
+    Some(match of {
+        Extreme::Least => least,
+        Extreme::Greatest => greatest,
+    })
 }

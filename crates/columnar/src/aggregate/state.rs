@@ -21,6 +21,11 @@ pub(crate) trait AggregateState: Any + Send + Sync {
         false
     }
 
+    /// The extreme that alone decides the result, if there is one.
+    fn extreme(&self) -> Option<Extreme> {
+        None
+    }
+
     /// Makes room for groups `0..groups`; new ones are empty.
     fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded>;
 
@@ -51,6 +56,12 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     }
 
     fn finish(&self, data_type: &DataType) -> Result<ArrayRef, StateError>;
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Extreme {
+    Least,
+    Greatest,
 }
 
 #[derive(Debug)]

@@ -278,6 +278,11 @@ impl ColumnSource for Chunk<'_, '_> {
         Ok(values)
     }
 
+    fn extremes(&self, index: usize) -> Option<[ArrayRef; 2]> {
+        let known = self.morsel.table.statistics(self.morsel.index, index);
+        Some(known.extremes()?.map(ArrayRef::clone))
+    }
+
     fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
         let part = self.morsel.codes(index)?;
         Ok(part.map(|part| part.values.slice(part.place(&self.range()))))

@@ -15,6 +15,13 @@ pub(crate) trait ColumnSource {
     /// A repeated call is cheap. Decimals may come in [64 bits](crate::narrow).
     fn column(&self, index: usize) -> Result<ArrayRef, ExecError>;
 
+    /// The least and the greatest value of the column in these rows and in others that are in the same
+    /// scan, if they are known without reading it.
+    fn extremes(&self, index: usize) -> Option<[ArrayRef; 2]> {
+        let _ = index;
+        None
+    }
+
     /// The column as codes into few values, if it is held so.
     fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
         let _ = index;

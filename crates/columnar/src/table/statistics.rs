@@ -9,6 +9,7 @@ use arrow::array::{Array, ArrayRef};
 pub struct ColumnStatistics {
     min: Option<ArrayRef>,
     max: Option<ArrayRef>,
+    are_values: bool,
     nulls: Option<usize>,
 }
 
@@ -34,7 +35,22 @@ impl ColumnStatistics {
         };
         self.min = known(min);
         self.max = known(max);
+        self.are_values = false;
         self
+    }
+
+    /// As [`with_bounds`](Self::with_bounds), with the least and the greatest value of the column.
+    /// `min` and `max` of all rows then read no values.
+    ///
+    /// # Panics
+    ///
+    /// When an array does not hold exactly one value.
+    #[must_use]
+    pub fn with_extremes(self, min: Option<ArrayRef>, max: Option<ArrayRef>) -> Self {
+        Self {
+            are_values: true,
+            ..self.with_bounds(min, max)
+        }
     }
 
     /// States the number of NULLs.
@@ -54,6 +70,12 @@ impl ColumnStatistics {
         self.max.as_ref()
     }
 
+    /// The least and the greatest value, if the bounds are [known to be values](Self::with_extremes).
+    pub(crate) fn extremes(&self) -> Option<[&ArrayRef; 2]> {
+        let bounds = [self.min()?, self.max()?];
+        self.are_values.then_some(bounds)
+    }
+
     /// The number of NULLs.
     pub fn nulls(&self) -> Option<usize> {
         self.nulls
@@ -65,6 +87,7 @@ impl fmt::Debug for ColumnStatistics {
         f.debug_struct("ColumnStatistics")
             .field("min", &self.min)
             .field("max", &self.max)
+            .field("are_values", &self.are_values)
             .field("nulls", &self.nulls)
             .finish()
     }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use columnar::{
-    ColumnStatistics, Comparison, Expr, Fetched, MorselReader, Output, ReadError, ScanStage, StoredTable,
-    TableSource,
+    Aggregate, AggregateFunction, ColumnStatistics, Comparison, Expr, Fetched, MorselReader, Output,
+    ReadError, ScanStage, StoredTable, TableSource,
 };
 use pipeline_exec::{Job, PipelineExecutor};
 
-use crate::scan::{column, scan};
+use crate::scan::{column, grouped, integers, scan, values};
 
 /// One morsel with the value 10 in `a`. Asked twice, its statistics rule out `a > 5` once, and once
 /// not.
@@ -147,4 +147,63 @@ fn a_morsel_that_statistics_once_ruled_out_is_neither_fetched_nor_opened() {
     assert_eq!(run(&table), (0, false, 0));
     assert!(table.opened.lock().unwrap().is_empty());
     assert_eq!(table.asked.load(Ordering::SeqCst), 1);
+}
+
+/// Two morsels of which it is stated that they hold 1 to 9 and 3 to 20; a read fails.
+#[derive(Debug)]
+struct Stated;
+
+impl TableSource for Stated {
+    fn name(&self) -> &str {
+        "stated"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]))
+    }
+
+    fn morsels(&self) -> usize {
+        2
+    }
+
+    fn rows(&self, _morsel: usize) -> usize {
+        50_000
+    }
+
+    fn statistics(&self, morsel: usize, _column: usize) -> ColumnStatistics {
+        let value = |value: i64| Some(integers([Some(value)]));
+        let [min, max] = [[1, 9], [3, 20]][morsel];
+        ColumnStatistics::unknown().with_extremes(value(min), value(max))
+    }
+
+    fn open(&self, _morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl MorselReader for Stated {
+    fn column(&mut self, _column: usize) -> Result<ArrayRef, ReadError> {
+        Err(ReadError::new("stated", "it was read"))
+    }
+}
+
+#[test]
+fn least_and_greatest_value_of_all_rows_are_those_stated_and_nothing_is_read() {
+    let a = column(&Stated, "a");
+    let of = |filter: Option<Expr>, functions: &[AggregateFunction]| {
+        let aggregates = functions
+            .iter()
+            .map(|function| Aggregate::new(*function, Some(a.clone())).unwrap());
+        let mut plan = grouped(Arc::new(Stated), vec![], aggregates.collect());
+        plan.filter = filter;
+        crate::scan::run(plan)
+    };
+    let extremes = [AggregateFunction::Min, AggregateFunction::Max];
+    let known = of(None, &extremes).unwrap();
+    assert_eq!(values(&known, 0), [Some(1)]);
+    assert_eq!(values(&known, 1), [Some(20)]);
+    // Other rows may have other extremes, and other aggregates need all values.
+    let filter = Expr::compare(Comparison::Greater, a.clone(), Expr::int64(5)).unwrap();
+    assert!(of(Some(filter), &extremes).is_err());
+    assert!(of(None, &[AggregateFunction::Sum]).is_err());
 }

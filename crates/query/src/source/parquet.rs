@@ -32,7 +32,7 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder, RowSelection};
 use ::parquet::file::page_index::offset_index::OffsetIndexMetaData;
-use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use columnar::{
@@ -78,6 +78,8 @@ struct Bounds {
     min: ArrayRef,
     /// Absent for floats: writers leave out NaN, the greatest value.
     max: Option<ArrayRef>,
+    /// Whether both are values of the row group.
+    are_values: BooleanArray,
     nulls: UInt64Array,
 }
 
@@ -190,12 +192,15 @@ impl TableSource for ParquetTable {
         }) else {
             return ColumnStatistics::unknown();
         };
-        let value = |array: &ArrayRef| array.slice(row_group, 1);
-        let statistics =
-            ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
-        // Of a range, only a count of zero is certain.
         let rows = &self.morsels[morsel].rows;
         let is_whole = *rows == file.all_rows(row_group);
+        let value = |array: &ArrayRef| array.slice(row_group, 1);
+        let (min, max) = (Some(value(&bounds.min)), bounds.max.as_ref().map(value));
+        let statistics = match is_whole && bounds.are_values.value(row_group) {
+            true => ColumnStatistics::unknown().with_extremes(min, max),
+            false => ColumnStatistics::unknown().with_bounds(min, max),
+        };
+        // Of a range, only a count of zero is certain.
         let nulls = bounds
             .nulls
             .is_valid(row_group)
@@ -432,10 +437,25 @@ impl ParquetFile {
         let min = converter.row_group_mins(groups).ok()?;
         let max = converter.row_group_maxes(groups).ok()?;
         let nulls = converter.row_group_null_counts(groups).ok()?;
+        let are_values = [
+            converter.row_group_is_min_value_exact(groups).ok()?,
+            converter.row_group_is_max_value_exact(groups).ok()?,
+        ];
+        let are_values = (0..groups.len()).map(|group| {
+            are_values
+                .iter()
+                .all(|are| are.is_valid(group) && are.value(group))
+        });
         let lengths_agree = [min.len(), max.len(), nulls.len()] == [groups.len(); 3];
         let types_agree = [min.data_type(), max.data_type()] == [schema.field(column).data_type(); 2];
         let max = (!schema.field(column).data_type().is_floating()).then_some(max);
-        (lengths_agree && types_agree).then_some(Bounds { min, max, nulls })
+        let are_values: BooleanArray = are_values.map(Some).collect();
+        (lengths_agree && types_agree).then_some(Bounds {
+            min,
+            max,
+            are_values,
+            nulls,
+        })
     }
 }
 

@@ -63,7 +63,7 @@ impl Column {
         };
         let [min, max] = bounds.map(|bound| bound.map(|bound| widened(bound, data_type)));
         ColumnStatistics::unknown()
-            .with_bounds(min, max)
+            .with_extremes(min, max)
             .with_nulls(nulls)
     }
 }

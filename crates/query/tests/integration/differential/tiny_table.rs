@@ -79,7 +79,7 @@ impl TableSource for TinyTable {
         let (min, max) = bounds.unzip();
         let max = max.filter(|max: &ArrayRef| !max.data_type().is_floating());
         ColumnStatistics::unknown()
-            .with_bounds(min, max)
+            .with_extremes(min, max)
             .with_nulls(nulls)
     }
 

@@ -22,7 +22,6 @@ use arrow::datatypes::UInt64Type;
 
 use super::hand_over::OpenTable;
 use super::heavy_hitters::{HeavyHitters, Mode};
-use super::key_sample::GroupCount;
 use super::keys::RowKeys;
 use super::known_codes::KnownCodes;
 use super::long_keys::LongKeys;
@@ -30,7 +29,7 @@ use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::split_rows::SplitRows;
-use super::table::GroupTable;
+use super::table::{GroupCount, GroupTable};
 use crate::aggregate::States;
 use crate::encoding::is_text;
 use crate::error::ExecError;

@@ -5,18 +5,12 @@ use std::sync::{Arc, Mutex};
 use pipeline_exec::lock;
 
 use super::heavy_hitters::Mode;
+use super::table::GroupCount;
 
 #[derive(Debug, Default)]
 pub(super) struct KeySample {
     mode: Mutex<Option<Arc<Mode>>>,
     groups: Mutex<GroupCount>,
-}
-
-/// Groups, and how many of them have keys without a fixed width.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct GroupCount {
-    pub(super) all: usize,
-    pub(super) long: usize,
 }
 
 impl KeySample {

@@ -18,7 +18,6 @@ use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
 use super::fixed_keys::FixedKeys;
-use super::key_sample::GroupCount;
 use super::keys::{Key, KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
 use super::partitioned_keys::{KeyAt, PartitionedKeys};
@@ -43,6 +42,13 @@ pub(crate) struct GroupTable {
     /// The groups of the last lookup, and their row counts.
     groups: ReservedVec<u32>,
     counts: ReservedVec<u32>,
+}
+
+/// Groups, and how many of them have keys without a fixed width.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct GroupCount {
+    pub(super) all: usize,
+    pub(super) long: usize,
 }
 
 impl GroupTable {

@@ -10,6 +10,7 @@ use arrow::array::{
 };
 use arrow::datatypes::DataType;
 use datafusion::datasource::MemTable;
+use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
@@ -427,9 +428,10 @@ fn groups_that_do_not_fit_the_sessions_memory_are_datafusions() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..600_000));
     let batch = RecordBatch::try_from_iter([("n", numbers)]).expect("one column");
     block_on_many_threads(async {
-        let runtime = RuntimeEnvBuilder::new()
-            .with_memory_limit(12 << 20, 1.0)
-            .build_arc();
+        // Each of DataFusion's two final aggregations has a share. In a pool without shares one fails if
+        // the other was faster, in one run of 20.
+        let pool = Arc::new(FairSpillPool::new(12 << 20));
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc();
         let session = engine.session_in(
             SessionConfig::new().with_target_partitions(2),
             runtime.expect("a pool"),

@@ -10,6 +10,7 @@
 //! pages with rows that are left: strings as `Utf8View`, which share the pages' bytes. The row group's
 //! statistics are its zone map.
 
+mod bounds;
 mod chunks;
 mod coded;
 mod cuts;
@@ -29,10 +30,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder, RowSelection};
 use ::parquet::file::page_index::offset_index::OffsetIndexMetaData;
-use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow::array::{Array, ArrayRef};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use columnar::{
@@ -40,6 +40,7 @@ use columnar::{
     TableSource,
 };
 
+use self::bounds::Bounds;
 use self::chunks::Chunks;
 use self::cuts::cuts;
 use self::damage::guarded;
@@ -70,17 +71,6 @@ struct ParquetFile {
     metadata: ArrowReaderMetadata,
     /// `None` for a column without statistics.
     bounds: Vec<OnceLock<Option<Bounds>>>,
-}
-
-/// One value per row group.
-#[derive(Debug)]
-struct Bounds {
-    min: ArrayRef,
-    /// Absent for floats: writers leave out NaN, the greatest value.
-    max: Option<ArrayRef>,
-    /// Whether both are values of the row group.
-    are_values: BooleanArray,
-    nulls: UInt64Array,
 }
 
 #[derive(Debug, Clone)]
@@ -186,31 +176,15 @@ impl TableSource for ParquetTable {
     fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
         let Morsel { file, row_group, .. } = self.morsels[morsel];
         let file = &self.files[file];
-        let Some(bounds) = file.bounds[column].get_or_init(|| {
+        let bounds = file.bounds[column].get_or_init(|| {
             // A plan works without unreadable bounds.
-            guarded(|| Ok(file.bounds_of(column, &self.schema))).unwrap_or(None)
-        }) else {
-            return ColumnStatistics::unknown();
-        };
+            guarded(|| Ok(Bounds::of(&file.metadata, column, &self.schema))).unwrap_or(None)
+        });
         let rows = &self.morsels[morsel].rows;
         let is_whole = *rows == file.all_rows(row_group);
-        let value = |array: &ArrayRef| array.slice(row_group, 1);
-        let (min, max) = (Some(value(&bounds.min)), bounds.max.as_ref().map(value));
-        let statistics = match is_whole && bounds.are_values.value(row_group) {
-            true => ColumnStatistics::unknown().with_extremes(min, max),
-            false => ColumnStatistics::unknown().with_bounds(min, max),
-        };
-        // Of a range, only a count of zero is certain.
-        let nulls = bounds
-            .nulls
-            .is_valid(row_group)
-            .then(|| bounds.nulls.value(row_group))
-            .and_then(|nulls| usize::try_from(nulls).ok())
-            // More NULLs than rows are damage.
-            .filter(|&nulls| nulls == 0 || (is_whole && nulls <= rows.len()));
-        match nulls {
-            Some(nulls) => statistics.with_nulls(nulls),
-            None => statistics,
+        match bounds {
+            Some(bounds) => bounds.of_rows(row_group, rows.len(), is_whole),
+            None => ColumnStatistics::unknown(),
         }
     }
 
@@ -404,58 +378,6 @@ impl ParquetFile {
             }));
         }
         morsels
-    }
-
-    fn bounds_of(&self, column: usize, schema: &Schema) -> Option<Bounds> {
-        let metadata = self.metadata.metadata();
-        let groups = metadata.row_groups();
-        let parquet_schema = self.metadata.parquet_schema();
-        let name = schema.field(column).name();
-        if schema
-            .fields()
-            .iter()
-            .filter(|field| field.name() == name)
-            .count()
-            > 1
-        {
-            return None;
-        }
-        let converter = StatisticsConverter::try_new(name, schema, parquet_schema)
-            .ok()?
-            // A missing count is unknown, not zero.
-            .with_missing_null_counts_as_zero(false);
-        let leaf = converter.parquet_column_index()?;
-        let outdated = groups
-            .iter()
-            .filter_map(|group| group.column(leaf).statistics())
-            .any(|statistics| {
-                statistics.is_min_max_deprecated() && !statistics.is_min_max_backwards_compatible()
-            });
-        if outdated {
-            return None;
-        }
-        let min = converter.row_group_mins(groups).ok()?;
-        let max = converter.row_group_maxes(groups).ok()?;
-        let nulls = converter.row_group_null_counts(groups).ok()?;
-        let are_values = [
-            converter.row_group_is_min_value_exact(groups).ok()?,
-            converter.row_group_is_max_value_exact(groups).ok()?,
-        ];
-        let are_values = (0..groups.len()).map(|group| {
-            are_values
-                .iter()
-                .all(|are| are.is_valid(group) && are.value(group))
-        });
-        let lengths_agree = [min.len(), max.len(), nulls.len()] == [groups.len(); 3];
-        let types_agree = [min.data_type(), max.data_type()] == [schema.field(column).data_type(); 2];
-        let max = (!schema.field(column).data_type().is_floating()).then_some(max);
-        let are_values: BooleanArray = are_values.map(Some).collect();
-        (lengths_agree && types_agree).then_some(Bounds {
-            min,
-            max,
-            are_values,
-            nulls,
-        })
     }
 }
 

@@ -65,19 +65,29 @@ pub(crate) enum Numbers {
 }
 
 impl Numbers {
-    /// Appends the key of each number.
-    fn keys(&self, into: &mut Vec<u128>) {
+    /// Puts each number behind the key so far, which has `bits` and one for NULL for it.
+    fn put(&self, bits: u32, fixed_keys: &mut Vec<u128>) {
         match self {
-            Self::Of8(numbers) => into.extend(numbers.iter().map(|&number| key_of(number))),
-            Self::Of16(numbers) => into.extend(numbers.iter().map(|&number| key_of(number))),
-            Self::Of32(numbers) => into.extend(numbers.iter().map(|&number| key_of(number))),
-            Self::Of64(numbers) => into.extend(numbers.iter().map(|&number| key_of(number))),
+            Self::Of8(numbers) => put_numbers(numbers, bits, fixed_keys),
+            Self::Of16(numbers) => put_numbers(numbers, bits, fixed_keys),
+            Self::Of32(numbers) => put_numbers(numbers, bits, fixed_keys),
+            Self::Of64(numbers) => put_numbers(numbers, bits, fixed_keys),
         }
     }
 }
 
-fn key_of(number: impl Into<u64>) -> u128 {
-    FixedWidthLayout::key_of_number(number.into())
+fn put_numbers<N: Copy + Into<u64>>(numbers: &[N], bits: u32, fixed_keys: &mut Vec<u128>) {
+    let keys = numbers
+        .iter()
+        .map(|&number| FixedWidthLayout::key_of_number(number.into()));
+    // The first numbers of keys need no zeros to be put behind.
+    if fixed_keys.is_empty() {
+        fixed_keys.extend(keys);
+        return;
+    }
+    for (fixed_key, key) in fixed_keys.iter_mut().zip(keys) {
+        *fixed_key = *fixed_key << (bits + 1) | key;
+    }
 }
 
 impl Field {
@@ -140,18 +150,15 @@ impl FixedWidthLayout {
     ) {
         fixed_keys.clear();
         long.clear();
-        let mut columns = self.columns.iter().zip(columns).peekable();
-        let first = columns.peek().and_then(|(column, values)| column.numbers(values));
-        // A key begins as its first number, without being cleared, read and shifted for it.
-        if let Some(numbers) = first {
-            numbers.keys(fixed_keys);
-            columns.next();
-        }
-        fixed_keys.resize(rows, 0);
-        for (Column { field, .. }, column) in columns {
-            match field {
-                Field::Bits(bits) => pack_bits(column, *bits, fixed_keys, long),
-                Field::Text(bytes) => pack_text(column, *bytes as usize, fixed_keys, long),
+        for (column, values) in self.columns.iter().zip(columns) {
+            if let (Field::Bits(bits), Some(numbers)) = (column.field, column.numbers(values)) {
+                numbers.put(bits, fixed_keys);
+                continue;
+            }
+            fixed_keys.resize(rows, 0);
+            match column.field {
+                Field::Bits(bits) => pack_bits(values, bits, fixed_keys, long),
+                Field::Text(bytes) => pack_text(values, bytes as usize, fixed_keys, long),
             }
         }
         long.sort_unstable();
@@ -282,6 +289,7 @@ pub(crate) fn is_text(data_type: &DataType) -> bool {
     )
 }
 
+/// Values that are no [`Numbers`]: some are NULL, or their type has other bits.
 fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut Vec<u32>) {
     let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
     let mut put = |row: usize, value: u64| {
@@ -323,17 +331,8 @@ fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut V
     macro_rules! put_all {
         ($t:ty) => {{
             let values = ScalarBuffer::<$t>::new(data.buffers()[0].clone(), data.offset(), data.len());
-            match nulls {
-                Some(_) => values
-                    .iter()
-                    .enumerate()
-                    .for_each(|(row, &value)| put(row, u64::from(value))),
-                None => fixed_keys
-                    .iter_mut()
-                    .zip(&*values)
-                    .for_each(|(fixed_key, &value)| {
-                        *fixed_key = *fixed_key << (bits + 1) | u128::from(value) << 1
-                    }),
+            for (row, &value) in values.iter().enumerate() {
+                put(row, u64::from(value));
             }
         }};
     }

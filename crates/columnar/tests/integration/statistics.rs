@@ -149,7 +149,7 @@ fn a_morsel_that_statistics_once_ruled_out_is_neither_fetched_nor_opened() {
     assert_eq!(table.asked.load(Ordering::SeqCst), 1);
 }
 
-/// Two morsels of which it is stated that they hold 1 to 9 and 3 to 20; a read fails.
+/// A table whose statistics say that its two morsels hold 1 to 9 and 3 to 20. Reading it fails.
 #[derive(Debug)]
 struct Stated;
 

@@ -79,7 +79,7 @@ pub(super) fn is(column: &FlatColumn<'_>) -> bool {
         Type::BYTE_ARRAY => *column.data_type == DataType::Utf8View,
         stored => numbers::is_known(stored, column.data_type),
     };
-    may_be(column) && has_only_codes(column) == Some(true) && is_known
+    may_be(column) && has_only_codes(column).is_some() && is_known
 }
 
 /// `None` if the footer does not say it.

@@ -65,11 +65,6 @@ struct DistinctState {
     pool: Option<Arc<MemoryPool>>,
 }
 
-/// A value without its first bit, which tells NULL, if the others fit.
-fn narrowed(fixed_key: u128) -> Option<u64> {
-    u64::try_from(fixed_key >> 1).ok().filter(|_| fixed_key & 1 == 0)
-}
-
 impl AggregateState for DistinctState {
     fn is_exact(&self) -> bool {
         true
@@ -96,9 +91,9 @@ impl AggregateState for DistinctState {
             None => long.extend(0..values.len() as u32),
         }
         let (mut of_narrow, mut of_short) = (self.narrow.open(), self.short.open());
-        let mut of_fixed_key = |group: usize, fixed_key: u128| match narrowed(fixed_key) {
-            Some(value) => of_narrow.note(group as u32, value),
-            None => of_short.note(group as u32, fixed_key),
+        let mut of_fixed_key = |group: usize, fixed_key: u128| match u64::try_from(fixed_key) {
+            Ok(value) => of_narrow.note(group as u32, value),
+            Err(_) => of_short.note(group as u32, fixed_key),
         };
         if long.is_empty() {
             return groups.try_for_each(nulls.as_ref(), |group, row| of_fixed_key(group, fixed_keys[row]));

@@ -4,7 +4,7 @@
 //!   l_returnflag 'A'          l_linestatus 'F'
 //!   ┌────────────┬─────┐      ┌────────────┬─────┐
 //!   │ 41 0 0 ... │ len │      │ 46 0 0 ... │ len │     text: bytes and length (255: NULL)
-//!   └────────────┴─────┘      └────────────┴─────┘     numbers, days: bits and one for NULL
+//!   └────────────┴─────┘      └────────────┴─────┘     numbers, days: one bit for NULL, and theirs
 //! ```
 //!
 //! The types alone decide each column's bits; 64-bit numbers have fewer if all columns need more
@@ -50,7 +50,7 @@ struct Column {
 
 #[derive(Clone, Copy, Debug)]
 enum Field {
-    /// One more bit marks NULL.
+    /// One more bit above them marks NULL, so that a single number's key is the number.
     Bits(u32),
     /// One more byte is the length.
     Text(u32),
@@ -77,9 +77,7 @@ impl Numbers {
 }
 
 fn put_numbers<N: Copy + Into<u64>>(numbers: &[N], bits: u32, fixed_keys: &mut Vec<u128>) {
-    let keys = numbers
-        .iter()
-        .map(|&number| FixedWidthLayout::key_of_number(number.into()));
+    let keys = numbers.iter().map(|&number| u128::from(number.into()));
     // The first numbers of keys need no zeros to be put behind.
     if fixed_keys.is_empty() {
         fixed_keys.extend(keys);
@@ -176,17 +174,12 @@ impl FixedWidthLayout {
         are_long
     }
 
-    /// The only key column as numbers, if it has up to 64 bits and no NULL.
-    /// [`key_of_number`](Self::key_of_number) makes their keys.
+    /// The only key column as numbers, which are their keys, if it has up to 64 bits and no NULL.
     pub(crate) fn numbers(&self, columns: &[ArrayRef]) -> Option<Numbers> {
         let ([column], [values]) = (&*self.columns, columns) else {
             return None;
         };
         column.numbers(values)
-    }
-
-    pub(crate) fn key_of_number(number: u64) -> u128 {
-        u128::from(number) << 1
     }
 
     pub(crate) fn mask(&self, places: &[usize]) -> u128 {
@@ -294,7 +287,7 @@ fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut V
     let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
     let mut put = |row: usize, value: u64| {
         let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
-        let field = if is_null { 1 } else { u128::from(value) << 1 };
+        let field = if is_null { 1 << bits } else { u128::from(value) };
         fixed_keys[row] = fixed_keys[row] << (bits + 1) | field;
     };
     let low = u64::MAX >> (64 - bits);
@@ -350,9 +343,9 @@ fn unpack_bits(
     fields: impl ExactSizeIterator<Item = u128> + Clone,
 ) -> Result<ArrayRef, ArrowError> {
     let rows = fields.len();
-    let is_valid = |field: u128| field & 1 == 0;
+    let is_valid = |field: u128| field >> bits == 0;
     let nulls = (!fields.clone().all(is_valid)).then(|| NullBuffer::from_iter(fields.clone().map(is_valid)));
-    let values = fields.map(|field| (field >> 1) as u64);
+    let values = fields.map(|field| field as u64 & u64::MAX >> (64 - bits));
     if is_wide(data_type) {
         let is_signed = is_signed(data_type);
         let values = values.map(|value| extended(value, bits, is_signed));
@@ -589,6 +582,6 @@ mod tests {
     fn slices_are_packed_from_their_first_row() {
         let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(2), None, Some(2)]));
         let fixed_keys = pack(&[numbers.slice(1, 3)]).unwrap();
-        assert_eq!(fixed_keys, [2 << 1, 1, 2 << 1]);
+        assert_eq!(fixed_keys, [2, 1 << 64, 2]);
     }
 }

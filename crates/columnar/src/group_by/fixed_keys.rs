@@ -4,6 +4,12 @@ use std::sync::Arc;
 
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
+/// A key as it was read: most are numbers of 64 bits.
+pub(super) trait FixedKey: Copy + Default + Eq + Into<u128> {}
+
+impl FixedKey for u64 {}
+impl FixedKey for u128 {}
+
 /// A list of keys. Most lists are of small numbers, and twice as long a list would take twice the
 /// time to write, read and free.
 pub(super) enum FixedKeys {
@@ -13,22 +19,17 @@ pub(super) enum FixedKeys {
 
 impl FixedKeys {
     /// `order[i]` is the number of key `i` in `keys`, which may be empty instead.
-    pub(super) fn in_order(
-        keys: &[u128],
+    pub(super) fn in_order<K: FixedKey>(
+        keys: &[K],
         order: &[u32],
         pool: Option<&Arc<MemoryPool>>,
     ) -> Result<Self, MemoryExceeded> {
         let order = if keys.is_empty() { &[] } else { order };
-        let all_bits = keys.iter().fold(0, |all, &key| all | key);
+        let all_bits = keys.iter().fold(0, |all, &key| all | key.into());
+        let in_order = order.iter().map(|&at| keys[at as usize].into());
         Ok(match u64::try_from(all_bits) {
-            Ok(_) => {
-                let narrow = order.iter().map(|&at| keys[at as usize] as u64);
-                Self::Narrow(ReservedVec::collect(pool, narrow)?)
-            }
-            Err(_) => {
-                let wide = order.iter().map(|&at| keys[at as usize]);
-                Self::Wide(ReservedVec::collect(pool, wide)?)
-            }
+            Ok(_) => Self::Narrow(ReservedVec::collect(pool, in_order.map(|key| key as u64))?),
+            Err(_) => Self::Wide(ReservedVec::collect(pool, in_order)?),
         })
     }
 

@@ -20,15 +20,15 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt32Array};
 use arrow::compute::{take, take_arrays};
 use arrow::datatypes::UInt64Type;
 
+use super::fixed_keys::FixedKey;
 use super::hand_over::OpenTable;
 use super::heavy_hitters::{HeavyHitters, Mode};
 use super::keys::RowKeys;
 use super::known_codes::KnownCodes;
-use super::long_keys::LongKeys;
 use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
-use super::split_rows::SplitRows;
+use super::split_rows::{PassingRows, SplitRows};
 use super::table::{GroupCount, GroupTable};
 use crate::aggregate::States;
 use crate::encoding::is_text;
@@ -144,11 +144,21 @@ impl<'p> Grouping<'p> {
             self.note(count);
             return Ok(());
         }
+        let mode = self.mode.clone();
+        if let Some(Mode::PassThrough(heavy)) = mode.as_deref()
+            && let Some(numbers) = encoding.numbers(&columns)
+        {
+            self.add_passing_through(&columns, &arguments, &numbers, &[], heavy)?;
+            self.note(count);
+            return Ok(());
+        }
         self.reserve_chunk(count * size_of::<(u128, u32)>())?;
         let mut keys = std::mem::take(&mut self.row_keys);
         encoding.read(&columns, count, &mut keys);
-        match self.mode.clone().as_deref() {
-            Some(Mode::PassThrough(heavy)) => self.add_passing_through(&columns, &arguments, &keys, heavy)?,
+        match mode.as_deref() {
+            Some(Mode::PassThrough(heavy)) => {
+                self.add_passing_through(&columns, &arguments, &keys.fixed_keys, &keys.long, heavy)?;
+            }
             _ => self.add_grouped(&columns, &arguments, &keys, position)?,
         }
         self.row_keys = keys;
@@ -298,62 +308,66 @@ impl<'p> Grouping<'p> {
         self.update(arguments)
     }
 
-    fn add_passing_through(
+    fn add_passing_through<K: FixedKey>(
         &mut self,
         columns: &[ArrayRef],
         arguments: &[ArrayRef],
-        keys: &RowKeys,
+        fixed_keys: &[K],
+        long: &[u32],
         heavy: &HeavyHitters,
     ) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("group by", error);
-        // Each row has two numbers, a hash, and two copies of its key.
-        self.reserve_chunk(
-            keys.rows() * (size_of::<(u128, u32)>() + size_of::<(u32, u32, u64, u128, u128)>()),
-        )?;
+        let rows = fixed_keys.len().max(long.len());
+        // Each row has its key, two numbers, a hash, and two copies of its key.
+        self.reserve_chunk(rows * size_of::<(u128, u32, u32, u32, u64, u128, u128)>())?;
         let plan = self.plan;
         let (encoding, pool) = (plan.encoding().expect("a grouping by keys"), plan.pool());
-        if keys.long.is_empty() && heavy.is_empty() {
-            return self.pass(arguments, None, &keys.fixed_keys, LongKeys::new(pool));
-        }
-        let split = SplitRows::of(columns, keys, heavy, encoding, pool).map_err(fail)?;
-        if !split.grouped.is_empty() {
+        let split = SplitRows::of(columns, fixed_keys, long, heavy, encoding, pool).map_err(fail)?;
+        let SplitRows { grouped, passing } = split;
+        if !grouped.rows.is_empty() {
             let base = self.position_of(self.rows as u32);
-            let rows = UInt32Array::from(split.grouped);
+            let rows = UInt32Array::from(grouped.rows);
             let columns = take_arrays(columns, &rows, None).map_err(fail)?;
             let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
-            self.add_grouped(&columns, &arguments, &split.grouped_keys, |at| {
+            self.add_grouped(&columns, &arguments, &grouped.keys, |at| {
                 base + u64::from(rows.value(at))
             })?;
         }
-        if split.passing.is_empty() {
-            return Ok(());
+        match passing.rows.is_empty() {
+            true => Ok(()),
+            false => self.pass(arguments, passing),
         }
-        let (keys, long) = (&split.passing_keys, split.passing_long);
-        self.pass(arguments, Some(&split.passing), keys, long)
     }
 
-    /// Leaves rows for the merge: all of a chunk, or `rows`. The keys are theirs.
-    fn pass(
+    /// Leaves rows of a chunk for the merge.
+    fn pass<K: FixedKey>(
         &mut self,
         arguments: &[ArrayRef],
-        rows: Option<&[u32]>,
-        fixed_keys: &[u128],
-        long: LongKeys,
+        passing: PassingRows<K>,
     ) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("group by", error);
         let pool = self.plan.pool();
         let encoding = self.plan.encoding().expect("a grouping by keys");
-        let (keys, mut order) = PartitionedKeys::new(encoding, fixed_keys, long, pool)?;
-        if let Some(rows) = rows {
-            order.iter_mut().for_each(|at| *at = rows[*at as usize]);
-        }
+        let PassingRows {
+            rows,
+            fixed_keys,
+            mut hashes,
+            long,
+        } = passing;
+        let (keys, mut order) = PartitionedKeys::new(encoding, &fixed_keys, &mut hashes, long, pool)?;
+        order.iter_mut().for_each(|at| *at = rows[*at as usize]);
         let mut reservation = Reservation::of(pool.cloned());
         // An upper bound.
         reservation.grow(compacts_bytes(arguments).map_err(fail)?)?;
-        let taken = UInt32Array::from(order.to_vec());
-        let arguments = take_arrays(arguments, &taken, None).map_err(fail)?;
-        // These arguments outlive their source arrays.
-        let arguments: Vec<ArrayRef> = arguments.into_iter().map(with_own_strings).collect();
+        let arguments: Vec<ArrayRef> = match arguments {
+            [] => Vec::new(),
+            _ => {
+                let taken = UInt32Array::from(order.to_vec());
+                let arguments = take_arrays(arguments, &taken, None).map_err(fail)?;
+                // These arguments outlive their source arrays.
+                arguments.into_iter().map(with_own_strings).collect()
+            }
+        };
         reservation.resize(
             arguments
                 .iter()

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
+use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-use crate::encoding::{EncodedRows, FixedWidthLayout, RowEncoder};
+use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers, RowEncoder};
 use crate::memory::MemoryPool;
 use crate::partition::{hash_bytes, hash_fixed_key};
 
@@ -138,6 +139,14 @@ impl KeyEncoding {
 
     pub(crate) fn has_fixed_keys(&self) -> bool {
         self.layout.is_some()
+    }
+
+    /// The keys of `columns` as numbers of 64 bits, if they are that.
+    pub(super) fn numbers(&self, columns: &[ArrayRef]) -> Option<ScalarBuffer<u64>> {
+        match self.layout.as_ref()?.numbers(columns)? {
+            Numbers::Of64(numbers) => Some(numbers),
+            _ => None,
+        }
     }
 
     /// Floats in `columns` must be canonical.

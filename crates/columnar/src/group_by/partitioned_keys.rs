@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::fixed_keys::FixedKeys;
+use super::fixed_keys::{FixedKey, FixedKeys};
 use super::keys::KeyEncoding;
 use super::long_keys::LongKeys;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
@@ -26,21 +26,16 @@ pub(super) enum KeyAt {
 }
 
 impl PartitionedKeys {
-    /// The second list is the key at each place.
-    pub(super) fn new(
+    /// The keys have their partitions by `hashes`, except those of `long`. The second list is the key
+    /// at each place.
+    pub(super) fn new<K: FixedKey>(
         encoding: &KeyEncoding,
-        fixed_keys: &[u128],
+        fixed_keys: &[K],
+        hashes: &mut [u64],
         mut long: LongKeys,
         pool: Option<&Arc<MemoryPool>>,
     ) -> Result<(Self, ReservedVec<u32>), MemoryExceeded> {
         long.seal();
-        let mut hashes = match encoding.has_fixed_keys() {
-            true => {
-                let hash = |&fixed_key: &u128| encoding.partition_hash(fixed_key);
-                ReservedVec::collect(pool, fixed_keys.iter().map(hash))?
-            }
-            false => ReservedVec::collect(pool, std::iter::repeat_n(0, long.len()))?,
-        };
         let mut decoding = Reservation::of(pool.cloned());
         let by_shard_key = match encoding.shard_key() {
             Some(shard_key) if long.len() > 0 => {
@@ -55,8 +50,7 @@ impl PartitionedKeys {
             hashes[place as usize] = hash;
         }
         drop((by_shard_key, decoding));
-        let (order, starts) = partition_rows(&hashes, pool)?;
-        drop(hashes);
+        let (order, starts) = partition_rows(hashes, pool)?;
         let fixed_keys = FixedKeys::in_order(fixed_keys, &order, pool)?;
         long.arrange(&order)?;
         let keys = Self {

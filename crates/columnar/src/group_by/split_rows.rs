@@ -6,75 +6,110 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::error::ArrowError;
 
+use super::fixed_keys::FixedKey;
 use super::heavy_hitters::HeavyHitters;
 use super::keys::{KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
 use crate::memory::MemoryPool;
-use crate::partition::hash_bytes;
+use crate::partition::{hash_bytes, hash_fixed_key};
 
-pub(super) struct SplitRows {
-    /// Rows of heavy hitters, and their keys.
-    pub(super) grouped: Vec<u32>,
-    pub(super) grouped_keys: RowKeys,
-    /// All other rows, and their keys: 0 for a key of `passing_long`.
-    pub(super) passing: Vec<u32>,
-    pub(super) passing_keys: Vec<u128>,
-    pub(super) passing_long: LongKeys,
+pub(super) struct SplitRows<K> {
+    pub(super) grouped: GroupedRows,
+    pub(super) passing: PassingRows<K>,
 }
 
-impl SplitRows {
-    /// `keys` are those of `columns`.
+/// Rows of heavy hitters.
+pub(super) struct GroupedRows {
+    pub(super) rows: Vec<u32>,
+    pub(super) keys: RowKeys,
+}
+
+/// All other rows.
+pub(super) struct PassingRows<K> {
+    pub(super) rows: Vec<u32>,
+    /// 0 for a row of `long`; empty if no key has a fixed width.
+    pub(super) fixed_keys: Vec<K>,
+    /// What the rows have their partitions by, except those of `long`.
+    pub(super) hashes: Vec<u64>,
+    pub(super) long: LongKeys,
+}
+
+impl<K: FixedKey> SplitRows<K> {
+    /// `fixed_keys` are those of `columns`, except where rows are `long`.
     pub(super) fn of(
         columns: &[ArrayRef],
-        keys: &RowKeys,
+        fixed_keys: &[K],
+        long: &[u32],
         heavy: &HeavyHitters,
         encoding: &KeyEncoding,
         pool: Option<&Arc<MemoryPool>>,
     ) -> Result<Self, ArrowError> {
+        let rows = fixed_keys.len().max(long.len());
         let mut split = Self {
-            grouped: Vec::with_capacity(keys.rows()),
-            grouped_keys: RowKeys::default(),
-            passing: Vec::with_capacity(keys.rows()),
-            passing_keys: Vec::with_capacity(keys.fixed_keys.len()),
-            passing_long: LongKeys::new(pool),
+            grouped: GroupedRows {
+                rows: Vec::with_capacity(rows),
+                keys: RowKeys::default(),
+            },
+            passing: PassingRows {
+                rows: Vec::with_capacity(rows),
+                fixed_keys: Vec::with_capacity(fixed_keys.len()),
+                hashes: Vec::with_capacity(rows),
+                long: LongKeys::new(pool),
+            },
         };
         let mut next = 0;
-        if !keys.long.is_empty() {
-            encoding
-                .encoder
-                .for_each(columns, Some(&keys.long), pool, |at, key| {
-                    let row = keys.long[at] as usize;
-                    if encoding.has_fixed_keys() {
-                        split.add(next..row, &keys.fixed_keys, heavy);
-                    }
-                    next = row + 1;
-                    split.add_long(row, key, heavy, encoding.has_fixed_keys())
-                })?;
+        if !long.is_empty() {
+            let among_fixed_keys = encoding.has_fixed_keys();
+            encoding.encoder.for_each(columns, Some(long), pool, |at, key| {
+                let row = long[at] as usize;
+                if among_fixed_keys {
+                    split.add(next..row, fixed_keys, heavy, encoding);
+                }
+                next = row + 1;
+                split.add_long(row, key, heavy, among_fixed_keys)
+            })?;
         }
-        split.add(next..keys.fixed_keys.len(), &keys.fixed_keys, heavy);
+        split.add(next..fixed_keys.len(), fixed_keys, heavy, encoding);
         Ok(split)
     }
 
-    /// Adds rows without a branch for each: no processor guesses where heavy hitters come.
-    fn add(&mut self, rows: Range<usize>, fixed_keys: &[u128], heavy: &HeavyHitters) {
-        let (mut passing, mut grouped) = (self.passing.len(), self.grouped.len());
-        let (passed_before, grouped_before) = (passing, grouped);
-        self.passing.resize(passing + rows.len(), 0);
-        self.grouped.resize(grouped + rows.len(), 0);
-        for (row, &fixed_key) in (rows.start as u32..).zip(&fixed_keys[rows]) {
-            self.passing[passing] = row;
-            self.grouped[grouped] = row;
-            let is_heavy = heavy.has(fixed_key);
-            passing += usize::from(!is_heavy);
-            grouped += usize::from(is_heavy);
+    fn add(&mut self, rows: Range<usize>, fixed_keys: &[K], heavy: &HeavyHitters, encoding: &KeyEncoding) {
+        match encoding.shard_key() {
+            None => self.add_by_hash(rows, fixed_keys, heavy, |_key, hash| hash),
+            Some(_) => self.add_by_hash(rows, fixed_keys, heavy, |key, _hash| {
+                encoding.partition_hash(key.into())
+            }),
         }
-        self.passing.truncate(passing);
-        self.grouped.truncate(grouped);
-        let key = |row: &u32| fixed_keys[*row as usize];
-        self.passing_keys
-            .extend(self.passing[passed_before..].iter().map(key));
-        let grouped_keys = &mut self.grouped_keys.fixed_keys;
-        grouped_keys.extend(self.grouped[grouped_before..].iter().map(key));
+    }
+
+    /// Adds rows without a branch for each: no processor guesses where heavy hitters come.
+    fn add_by_hash(
+        &mut self,
+        rows: Range<usize>,
+        fixed_keys: &[K],
+        heavy: &HeavyHitters,
+        partition_hash: impl Fn(K, u64) -> u64,
+    ) {
+        let Self { grouped, passing } = self;
+        let (grouped_before, passed_before) = (grouped.rows.len(), passing.rows.len());
+        grouped.rows.resize(grouped_before + rows.len(), 0);
+        passing.resize(passed_before + rows.len());
+        let (mut grouped_rows, mut passing_rows) = (grouped_before, passed_before);
+        for (row, &key) in (rows.start as u32..).zip(&fixed_keys[rows]) {
+            let hash = hash_fixed_key(key.into());
+            grouped.rows[grouped_rows] = row;
+            passing.rows[passing_rows] = row;
+            passing.fixed_keys[passing_rows] = key;
+            passing.hashes[passing_rows] = partition_hash(key, hash);
+            let is_heavy = heavy.has(key.into(), hash);
+            grouped_rows += usize::from(is_heavy);
+            passing_rows += usize::from(!is_heavy);
+        }
+        grouped.rows.truncate(grouped_rows);
+        passing.resize(passing_rows);
+        let key = |row: &u32| fixed_keys[*row as usize].into();
+        let keys = grouped.rows[grouped_before..].iter().map(key);
+        grouped.keys.fixed_keys.extend(keys);
     }
 
     fn add_long(
@@ -85,17 +120,26 @@ impl SplitRows {
         among_fixed_keys: bool,
     ) -> Result<(), ArrowError> {
         let hash = hash_bytes(key);
-        let fixed_key = among_fixed_keys.then_some(0);
+        let Self { grouped, passing } = self;
         if heavy.has_long(hash) {
-            self.grouped_keys.long.push(self.grouped.len() as u32);
-            self.grouped_keys.fixed_keys.extend(fixed_key);
-            self.grouped.push(row as u32);
+            grouped.keys.long.push(grouped.rows.len() as u32);
+            grouped.keys.fixed_keys.extend(among_fixed_keys.then_some(0));
+            grouped.rows.push(row as u32);
         } else {
-            let place = self.passing.len() as u32;
-            self.passing_long.push(hash, place, |rows| rows.push(key))?;
-            self.passing_keys.extend(fixed_key);
-            self.passing.push(row as u32);
+            let place = passing.rows.len() as u32;
+            passing.long.push(hash, place, |rows| rows.push(key))?;
+            passing.fixed_keys.extend(among_fixed_keys.then(K::default));
+            passing.hashes.push(0);
+            passing.rows.push(row as u32);
         }
         Ok(())
+    }
+}
+
+impl<K: FixedKey> PassingRows<K> {
+    fn resize(&mut self, rows: usize) {
+        self.rows.resize(rows, 0);
+        self.fixed_keys.resize(rows, K::default());
+        self.hashes.resize(rows, 0);
     }
 }

@@ -17,7 +17,7 @@ use arrow::error::ArrowError;
 use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
-use super::fixed_keys::FixedKeys;
+use super::fixed_keys::{FixedKey, FixedKeys};
 use super::keys::{Key, KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
 use super::partitioned_keys::{KeyAt, PartitionedKeys};
@@ -198,12 +198,12 @@ impl GroupTable {
             if !self.direct.has_room(number) && !self.direct.cover(numbers)? {
                 return Ok(false);
             }
-            let group = self.group_of_fixed_key(FixedWidthLayout::key_of_number(number), || position(row))?;
+            let group = self.group_of_fixed_key(number.into(), || position(row))?;
             self.direct.learn(number, group);
         }
     }
 
-    fn assign_fixed_keys<K: Copy + Eq + Into<u128>>(
+    fn assign_fixed_keys<K: FixedKey>(
         &mut self,
         fixed_keys: &[K],
         position: impl Fn(usize) -> u64,
@@ -387,7 +387,11 @@ impl GroupTable {
             counts,
         } = self;
         drop((packed, direct, encoded, groups, counts));
-        let (keys, order) = PartitionedKeys::new(&encoding, &fixed_keys, long, pool.as_ref())?;
+        let hashes = fixed_keys.iter().map(|&key| encoding.partition_hash(key));
+        let mut hashes = ReservedVec::collect(pool.as_ref(), hashes)?;
+        hashes.resize(firsts.len(), 0)?;
+        let (keys, order) = PartitionedKeys::new(&encoding, &fixed_keys, &mut hashes, long, pool.as_ref())?;
+        drop(hashes);
         drop(fixed_keys);
         firsts.arrange(&order)?;
         Ok((SlotKeys { keys, firsts }, order))
@@ -522,8 +526,7 @@ mod tests {
             first.merge(&more.keys, 0..3, |place| more.firsts[place]).unwrap();
             first.note_firsts(&more.firsts);
             for (&group, &was) in first.groups().iter().zip(order.iter()) {
-                let fixed_key = FixedWidthLayout::key_of_number(keys[was as usize] as u64);
-                assert_eq!(first.fixed_key(group), Some(fixed_key));
+                assert_eq!(first.fixed_key(group), Some(keys[was as usize] as u128));
             }
         }
         assert_eq!(first.len(), 6);

@@ -3,6 +3,7 @@
 //! A value is kept in 64 or 128 bits if it fits, like a key of GROUP BY, and otherwise as bytes: a
 //! long text. Each state has its own encoder, so states merge by these bits and bytes.
 
+mod distinct_values;
 mod lately;
 mod pairs;
 mod values;
@@ -17,10 +18,9 @@ use self::values::LongValues;
 use super::definition::Definition;
 use super::group_ids::GroupIds;
 use super::state::{AggregateState, StateError, same_kind, shared};
-use crate::chunked::ChunkedVec;
 use crate::encoding::{EncodedRows, FixedWidthLayout, RowEncoder};
 use crate::expr::{Expr, canonical_floats};
-use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 use crate::partition::hash_bytes;
 
 pub(super) struct CountDistinct;
@@ -59,8 +59,8 @@ struct DistinctState {
     /// `None` if no value fits.
     layout: Option<FixedWidthLayout>,
     encoder: RowEncoder,
-    narrow: Pairs<ChunkedVec<u64>>,
-    short: Pairs<ChunkedVec<u128>>,
+    narrow: Pairs<ReservedVec<u64>>,
+    short: Pairs<ReservedVec<u128>>,
     long: Pairs<LongValues>,
     pool: Option<Arc<MemoryPool>>,
 }

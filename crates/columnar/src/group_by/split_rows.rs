@@ -95,12 +95,15 @@ impl<K: FixedKey> SplitRows<K> {
         grouped.rows.resize(grouped_before + rows.len(), 0);
         passing.resize(passed_before + rows.len());
         let (mut grouped_rows, mut passing_rows) = (grouped_before, passed_before);
+        // Slices: the compiler would read a list's length again for each row.
+        let (grouped_out, passing_out) = (&mut *grouped.rows, &mut *passing.rows);
+        let (keys_out, hashes_out) = (&mut *passing.fixed_keys, &mut *passing.hashes);
         for (row, &key) in (rows.start as u32..).zip(&fixed_keys[rows]) {
             let hash = hash_fixed_key(key.into());
-            grouped.rows[grouped_rows] = row;
-            passing.rows[passing_rows] = row;
-            passing.fixed_keys[passing_rows] = key;
-            passing.hashes[passing_rows] = partition_hash(key, hash);
+            grouped_out[grouped_rows] = row;
+            passing_out[passing_rows] = row;
+            keys_out[passing_rows] = key;
+            hashes_out[passing_rows] = partition_hash(key, hash);
             let is_heavy = heavy.has(key.into(), hash);
             grouped_rows += usize::from(is_heavy);
             passing_rows += usize::from(!is_heavy);

@@ -15,13 +15,11 @@ use std::sync::Arc;
 
 use super::super::members::{Members, places_of};
 use super::super::state::StateError;
+use super::distinct_values::DistinctValues as _;
 use super::lately::Lately;
 use super::values::Values;
-use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedTable, ReservedVec};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 use crate::partition::inner;
-
-/// Distinct values that a table has room for at first, at most: a group has fewer than pairs.
-const EXPECTED_MAX: usize = 4_096;
 
 /// A group of a part that is none here.
 const NONE: u32 = u32::MAX;
@@ -142,7 +140,7 @@ impl<V: Values> Pairs<V> {
         let lists: Vec<_> = lists.map(|list| list.by_group(pool)).collect::<Result<_, _>>()?;
         let (runs, of_groups) = self.runs(&lists)?;
         let of_groups = ByGroup::new(&of_groups, pool)?;
-        let mut seen: ReservedTable<V::Value<'_>> = ReservedTable::new(pool);
+        let mut distinct = V::Distinct::new(pool);
         for (group, count) in counts.iter_mut().enumerate() {
             let of_group = of_groups.places(group).map(|place| runs[of_groups.item(place)]);
             let pairs: usize = of_group.clone().map(|run| run.of(&lists).len()).sum();
@@ -150,17 +148,14 @@ impl<V: Values> Pairs<V> {
                 *count += pairs as i64;
                 continue;
             }
-            seen.start_over(pairs)?;
-            seen.reserve(pairs.min(EXPECTED_MAX), V::hash_of)?;
+            distinct.start_over(pairs)?;
             for run in of_group {
                 let (values, by_group) = &lists[run.list as usize];
                 for place in run.of(&lists) {
-                    let value = values.value(by_group.item(place));
-                    let entry = seen.entry(V::hash_of(value), |other| other == value, V::hash_of)?;
-                    entry.or_insert(value);
+                    distinct.insert(values.value(by_group.item(place)))?;
                 }
             }
-            *count += seen.len() as i64;
+            *count += distinct.len() as i64;
         }
         Ok(())
     }
@@ -297,11 +292,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::chunked::ChunkedVec;
 
     const GROUPS: u32 = 6;
 
-    type Words = Pairs<ChunkedVec<u64>>;
+    type Words = Pairs<ReservedVec<u64>>;
 
     fn pairs(rows: &[(u32, u64)], is_arranged: bool) -> Words {
         let mut pairs = Words::new(None);

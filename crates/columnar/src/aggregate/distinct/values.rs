@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::chunked::{ChunkedVec, Growth};
+use super::distinct_values::{DistinctTexts, DistinctValues, DistinctWords};
 use crate::encoding::EncodedRows;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 use crate::partition::{hash_fixed_key, hash_word};
 
 pub(super) trait Values: Sized {
     type Value<'a>: Copy + PartialEq
+    where
+        Self: 'a;
+
+    type Distinct<'a>: DistinctValues<Self::Value<'a>>
     where
         Self: 'a;
 
@@ -27,7 +31,7 @@ pub(super) trait Values: Sized {
 }
 
 /// A value of a fixed width.
-pub(super) trait Word: Copy + Eq {
+pub(super) trait Word: Copy + Default + Eq {
     fn hash(self) -> u64;
 }
 
@@ -45,40 +49,43 @@ impl Word for u128 {
     }
 }
 
-impl<N: Word> Values for ChunkedVec<N> {
+impl<W: Word> Values for ReservedVec<W> {
     type Value<'a>
-        = N
+        = W
     where
-        N: 'a;
+        W: 'a;
+    type Distinct<'a>
+        = DistinctWords<W>
+    where
+        W: 'a;
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
-        ChunkedVec::with_growth(Growth::Doubling, pool.cloned())
+        ReservedVec::new(pool)
     }
 
     #[inline]
-    fn hash_of(value: N) -> u64 {
+    fn hash_of(value: W) -> u64 {
         value.hash()
     }
 
     #[inline]
-    fn value(&self, pair: usize) -> N {
+    fn value(&self, pair: usize) -> W {
         self[pair]
     }
 
     #[inline]
-    fn is(&self, pair: usize, value: N) -> bool {
+    fn is(&self, pair: usize, value: W) -> bool {
         self[pair] == value
     }
 
     #[inline]
-    fn push(&mut self, value: N) -> Result<(), MemoryExceeded> {
-        ChunkedVec::push(self, value)
+    fn push(&mut self, value: W) -> Result<(), MemoryExceeded> {
+        ReservedVec::push(self, value)
     }
 
     fn arrange(&mut self, order: &[u32], pool: Option<&Arc<MemoryPool>>) -> Result<(), MemoryExceeded> {
-        let mut arranged = <Self as Values>::new(pool);
-        arranged.extend(order.iter().map(|&pair| self[pair as usize]))?;
-        *self = arranged;
+        let arranged = order.iter().map(|&pair| self[pair as usize]);
+        *self = ReservedVec::collect(pool, arranged)?;
         Ok(())
     }
 }
@@ -91,6 +98,7 @@ pub(super) struct LongValues {
 
 impl Values for LongValues {
     type Value<'a> = (&'a [u8], u64);
+    type Distinct<'a> = DistinctTexts<'a>;
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {

@@ -327,7 +327,11 @@ impl<'p> Grouping<'p> {
         if !grouped.rows.is_empty() {
             let base = self.position_of(self.rows as u32);
             let rows = UInt32Array::from(grouped.rows);
-            let columns = take_arrays(columns, &rows, None).map_err(fail)?;
+            let columns = match grouped.keys.long.is_empty() {
+                // Their keys say all.
+                true => Vec::new(),
+                false => take_arrays(columns, &rows, None).map_err(fail)?,
+            };
             let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
             self.add_grouped(&columns, &arguments, &grouped.keys, |at| {
                 base + u64::from(rows.value(at))

@@ -334,7 +334,7 @@ impl AggregateState for BytesMinMax {
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        self.values.arrange(order)
+        self.values.arrange_owned(order)
     }
 
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {

@@ -234,7 +234,7 @@ impl AggregateState for VarianceState {
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        self.groups.arrange(order)
+        self.groups.arrange_owned(order)
     }
 
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {

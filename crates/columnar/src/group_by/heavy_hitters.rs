@@ -45,7 +45,6 @@ impl HeavyHitters {
         }
     }
 
-
     /// `hash` is [`hash_fixed_key`] of the key.
     #[inline]
     pub(super) fn has(&self, fixed_key: u128, hash: u64) -> bool {

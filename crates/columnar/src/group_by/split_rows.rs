@@ -18,13 +18,13 @@ pub(super) struct SplitRows<K> {
     pub(super) passing: PassingRows<K>,
 }
 
-/// Rows of heavy hitters.
+/// Rows of heavy hitters: those with a fixed-width key before the others.
 pub(super) struct GroupedRows {
     pub(super) rows: Vec<u32>,
     pub(super) keys: RowKeys,
 }
 
-/// All other rows.
+/// All other rows, in the same order.
 pub(super) struct PassingRows<K> {
     pub(super) rows: Vec<u32>,
     /// 0 for a row of `long`; empty if no key has a fixed width.
@@ -44,80 +44,80 @@ impl<K: FixedKey> SplitRows<K> {
         encoding: &KeyEncoding,
         pool: Option<&Arc<MemoryPool>>,
     ) -> Result<Self, ArrowError> {
-        let rows = fixed_keys.len().max(long.len());
-        let mut split = Self {
-            grouped: GroupedRows {
-                rows: Vec::with_capacity(rows),
-                keys: RowKeys::default(),
-            },
-            passing: PassingRows {
-                rows: Vec::with_capacity(rows),
-                fixed_keys: Vec::with_capacity(fixed_keys.len()),
-                hashes: Vec::with_capacity(rows),
-                long: LongKeys::new(pool),
-            },
+        let mut split = match encoding.shard_key() {
+            None => Self::of_fixed_keys(fixed_keys, long, heavy, |_key, hash| hash, pool),
+            Some(_) => {
+                let hash = |key: K, _hash| encoding.partition_hash(key.into());
+                Self::of_fixed_keys(fixed_keys, long, heavy, hash, pool)
+            }
         };
-        let mut next = 0;
         if !long.is_empty() {
             let among_fixed_keys = encoding.has_fixed_keys();
             encoding.encoder.for_each(columns, Some(long), pool, |at, key| {
-                let row = long[at] as usize;
-                if among_fixed_keys {
-                    split.add(next..row, fixed_keys, heavy, encoding);
-                }
-                next = row + 1;
-                split.add_long(row, key, heavy, among_fixed_keys)
+                split.add_long(long[at], key, heavy, among_fixed_keys)
             })?;
         }
-        split.add(next..fixed_keys.len(), fixed_keys, heavy, encoding);
         Ok(split)
     }
 
-    fn add(&mut self, rows: Range<usize>, fixed_keys: &[K], heavy: &HeavyHitters, encoding: &KeyEncoding) {
-        match encoding.shard_key() {
-            None => self.add_by_hash(rows, fixed_keys, heavy, |_key, hash| hash),
-            Some(_) => self.add_by_hash(rows, fixed_keys, heavy, |key, _hash| {
-                encoding.partition_hash(key.into())
-            }),
-        }
-    }
-
-    /// Adds rows without a branch for each: no processor guesses where heavy hitters come.
-    fn add_by_hash(
-        &mut self,
-        rows: Range<usize>,
+    /// Splits without a branch for each row: no processor guesses where heavy hitters come.
+    fn of_fixed_keys(
         fixed_keys: &[K],
+        long: &[u32],
         heavy: &HeavyHitters,
         partition_hash: impl Fn(K, u64) -> u64,
-    ) {
-        let Self { grouped, passing } = self;
-        let (grouped_before, passed_before) = (grouped.rows.len(), passing.rows.len());
-        grouped.rows.resize(grouped_before + rows.len(), 0);
-        passing.resize(passed_before + rows.len());
-        let (mut grouped_rows, mut passing_rows) = (grouped_before, passed_before);
+        pool: Option<&Arc<MemoryPool>>,
+    ) -> Self {
+        let rows = fixed_keys.len();
+        let (mut grouped, mut passing) = (vec![0; rows], vec![0; rows]);
+        let (mut keys, mut hashes) = (vec![K::default(); rows], vec![0; rows]);
+        let (mut grouped_rows, mut passing_rows) = (0, 0);
         // Slices: the compiler would read a list's length again for each row.
-        let (grouped_out, passing_out) = (&mut *grouped.rows, &mut *passing.rows);
-        let (keys_out, hashes_out) = (&mut *passing.fixed_keys, &mut *passing.hashes);
-        for (row, &key) in (rows.start as u32..).zip(&fixed_keys[rows]) {
-            let hash = hash_fixed_key(key.into());
-            grouped_out[grouped_rows] = row;
-            passing_out[passing_rows] = row;
-            keys_out[passing_rows] = key;
-            hashes_out[passing_rows] = partition_hash(key, hash);
-            let is_heavy = heavy.has(key.into(), hash);
-            grouped_rows += usize::from(is_heavy);
-            passing_rows += usize::from(!is_heavy);
+        let (to_grouped, to_passing) = (&mut *grouped, &mut *passing);
+        let (to_keys, to_hashes) = (&mut *keys, &mut *hashes);
+        let mut split = |rows: Range<usize>| {
+            for (row, &key) in (rows.start as u32..).zip(&fixed_keys[rows]) {
+                let hash = hash_fixed_key(key.into());
+                to_grouped[grouped_rows] = row;
+                to_passing[passing_rows] = row;
+                to_keys[passing_rows] = key;
+                to_hashes[passing_rows] = partition_hash(key, hash);
+                let is_heavy = heavy.has(key.into(), hash);
+                grouped_rows += usize::from(is_heavy);
+                passing_rows += usize::from(!is_heavy);
+            }
+        };
+        let mut next = 0;
+        for row in long.iter().map(|&row| row as usize).filter(|_| rows > 0) {
+            split(next..row);
+            next = row + 1;
         }
-        grouped.rows.truncate(grouped_rows);
-        passing.resize(passing_rows);
-        let key = |row: &u32| fixed_keys[*row as usize].into();
-        let keys = grouped.rows[grouped_before..].iter().map(key);
-        grouped.keys.fixed_keys.extend(keys);
+        split(next..rows);
+        grouped.truncate(grouped_rows);
+        passing.truncate(passing_rows);
+        keys.truncate(passing_rows);
+        hashes.truncate(passing_rows);
+        let grouped_keys = grouped.iter().map(|&row| fixed_keys[row as usize].into());
+        Self {
+            grouped: GroupedRows {
+                keys: RowKeys {
+                    fixed_keys: grouped_keys.collect(),
+                    long: Vec::new(),
+                },
+                rows: grouped,
+            },
+            passing: PassingRows {
+                rows: passing,
+                fixed_keys: keys,
+                hashes,
+                long: LongKeys::new(pool),
+            },
+        }
     }
 
     fn add_long(
         &mut self,
-        row: usize,
+        row: u32,
         key: &[u8],
         heavy: &HeavyHitters,
         among_fixed_keys: bool,
@@ -127,22 +127,14 @@ impl<K: FixedKey> SplitRows<K> {
         if heavy.has_long(hash) {
             grouped.keys.long.push(grouped.rows.len() as u32);
             grouped.keys.fixed_keys.extend(among_fixed_keys.then_some(0));
-            grouped.rows.push(row as u32);
+            grouped.rows.push(row);
         } else {
             let place = passing.rows.len() as u32;
             passing.long.push(hash, place, |rows| rows.push(key))?;
             passing.fixed_keys.extend(among_fixed_keys.then(K::default));
             passing.hashes.push(0);
-            passing.rows.push(row as u32);
+            passing.rows.push(row);
         }
         Ok(())
-    }
-}
-
-impl<K: FixedKey> PassingRows<K> {
-    fn resize(&mut self, rows: usize) {
-        self.rows.resize(rows, 0);
-        self.fixed_keys.resize(rows, K::default());
-        self.hashes.resize(rows, 0);
     }
 }

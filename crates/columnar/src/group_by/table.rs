@@ -7,6 +7,7 @@
 //!
 //! Hash seeds are fixed, so a key has one partition in all slots: [`crate::partition`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(crate) struct GroupTable {
     encoding: Arc<KeyEncoding>,
     pool: Option<Arc<MemoryPool>>,
     firsts: ReservedVec<u64>,
-    /// 0 for a group without a fixed-width key; empty if no group has one.
+    /// 0 for a group without a fixed-width key; none behind the last group with one.
     fixed_keys: ReservedVec<u128>,
     packed: ReservedTable,
     direct: DirectAddressTable,
@@ -79,7 +80,9 @@ impl GroupTable {
             self.packed.reserve(groups - long, |group| {
                 inner(hash_fixed_key(fixed_keys[group as usize]))
             })?;
-            self.fixed_keys.reserve(more)?;
+            if long < groups {
+                self.fixed_keys.reserve(more)?;
+            }
         }
         self.firsts.reserve(more)
     }
@@ -319,13 +322,17 @@ impl GroupTable {
     pub(crate) fn columns(&self, chosen: Option<&[u32]>) -> Result<Vec<ArrayRef>, ArrowError> {
         let Some(chosen) = chosen else {
             let places = self.long.places().iter().map(|&group| group as usize);
-            return self.columns_of(&self.fixed_keys, places, self.long.rows().iter(), self.len());
+            let mut fixed_keys = Cow::Borrowed(&*self.fixed_keys);
+            if !fixed_keys.is_empty() && fixed_keys.len() < self.len() {
+                fixed_keys.to_mut().resize(self.len(), 0);
+            }
+            return self.columns_of(&fixed_keys, places, self.long.rows().iter(), self.len());
         };
         let fixed_keys: Vec<u128> = match self.fixed_keys.is_empty() {
             true => Vec::new(),
             false => chosen
                 .iter()
-                .map(|&group| self.fixed_keys[group as usize])
+                .map(|&group| self.fixed_keys.get(group as usize).copied().unwrap_or_default())
                 .collect(),
         };
         let (places, rows): (Vec<usize>, Vec<&[u8]>) = self.encoded_of(chosen).unzip();
@@ -345,7 +352,8 @@ impl GroupTable {
         })
     }
 
-    /// `encoded` are the places of the keys that `rows` are.
+    /// `encoded` are the places of the keys that `rows` are: all places if there are no fixed-width
+    /// keys.
     fn columns_of<'a>(
         &self,
         fixed_keys: &[u128],
@@ -354,7 +362,7 @@ impl GroupTable {
         groups: usize,
     ) -> Result<Vec<ArrayRef>, ArrowError> {
         let decoded = || self.encoding.encoder.decode(rows);
-        let Some(layout) = &self.encoding.layout else {
+        let Some(layout) = self.encoding.layout.as_ref().filter(|_| !fixed_keys.is_empty()) else {
             return decoded();
         };
         let packed = layout.unpack(fixed_keys)?;
@@ -378,7 +386,7 @@ impl GroupTable {
             encoding,
             pool,
             mut firsts,
-            fixed_keys,
+            mut fixed_keys,
             packed,
             direct,
             long,
@@ -387,6 +395,9 @@ impl GroupTable {
             counts,
         } = self;
         drop((packed, direct, encoded, groups, counts));
+        if !fixed_keys.is_empty() {
+            fixed_keys.resize(firsts.len(), 0)?;
+        }
         let hashes = fixed_keys.iter().map(|&key| encoding.partition_hash(key));
         let mut hashes = ReservedVec::collect(pool.as_ref(), hashes)?;
         hashes.resize(firsts.len(), 0)?;
@@ -413,6 +424,9 @@ impl GroupTable {
             Entry::Occupied(known) => Ok(*known.get()),
             Entry::Vacant(place) => {
                 let group = next_group(&self.firsts);
+                if self.fixed_keys.len() < group as usize {
+                    self.fixed_keys.resize(group as usize, 0)?;
+                }
                 self.fixed_keys.push(fixed_key)?;
                 self.firsts.push(position())?;
                 place.insert(group);
@@ -441,9 +455,6 @@ impl GroupTable {
         self.encoded
             .insert(inner(hash), at, |at| inner(hashes[at as usize]))?;
         self.firsts.push(position)?;
-        if self.encoding.has_fixed_keys() {
-            self.fixed_keys.push(0)?;
-        }
         Ok(group)
     }
 }

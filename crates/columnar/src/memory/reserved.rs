@@ -58,6 +58,16 @@ impl<T> ReservedVec<T> {
     /// `order[i]`, each once, becomes value `i`.
     pub(crate) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>
     where
+        T: Copy,
+    {
+        let values = order.iter().map(|&at| self.values[at as usize]);
+        *self = Self::collect(self.reservation.pool(), values)?;
+        Ok(())
+    }
+
+    /// [`arrange`](Self::arrange) for values that own memory.
+    pub(crate) fn arrange_owned(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>
+    where
         T: Default,
     {
         let values = &mut self.values;

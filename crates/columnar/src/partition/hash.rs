@@ -221,8 +221,7 @@ mod tests {
         for step in [1i64, 4, 64, 1 << 20, 1 << 32, -1, -4_096] {
             let (least, most) = shares((0..100_000i64).map(|n| partition_index(&(n * step), 64)));
             assert!(least > 0.85 && most < 1.15, "{step}: {least} to {most}");
-            let words =
-                (0..100_000i64).map(|n| bits_of(hash_fixed_key(u128::from((n * step) as u64)), 6));
+            let words = (0..100_000i64).map(|n| bits_of(hash_fixed_key(u128::from((n * step) as u64)), 6));
             let (least, most) = shares(words);
             assert!(least > 0.85 && most < 1.15, "{step}: {least} to {most}");
         }
@@ -231,7 +230,7 @@ mod tests {
     #[test]
     fn the_inner_hash_of_a_partition_spreads_in_its_low_and_its_top_bits() {
         let hashes: Vec<u64> = (0..400_000u128)
-            .map(|n| hash_fixed_key(n))
+            .map(hash_fixed_key)
             .filter(|&hash| bits_of(hash, 4) == 5)
             .map(inner)
             .collect();

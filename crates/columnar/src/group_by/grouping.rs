@@ -28,7 +28,7 @@ use super::known_codes::KnownCodes;
 use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
-use super::split_rows::{PassingRows, SplitRows};
+use super::split_rows::{HeavyRows, PassingRows, SplitRows};
 use super::table::{GroupCount, GroupTable};
 use crate::aggregate::States;
 use crate::encoding::is_text;
@@ -43,6 +43,8 @@ const SAMPLE_ROWS: usize = 4_096;
 const ROWS_PER_TEXT: usize = 2;
 /// Slots per sample, because data changes along a table.
 const LOOKS_EVERY: usize = 8;
+/// The group of a heavy hitter that no row has had in this slot.
+const UNKNOWN: u32 = u32::MAX;
 
 pub(crate) struct Grouping<'p> {
     plan: &'p GroupBy,
@@ -59,6 +61,8 @@ pub(crate) struct Grouping<'p> {
     of_rows: usize,
     row_keys: RowKeys,
     known_codes: KnownCodes,
+    /// The group of each heavy hitter with a fixed-width key.
+    heavy_groups: Vec<u32>,
     chunk: Reservation,
 }
 
@@ -96,6 +100,7 @@ impl<'p> Grouping<'p> {
             rows: 0,
             row_keys: RowKeys::default(),
             known_codes: KnownCodes::default(),
+            heavy_groups: Vec::new(),
             chunk: Reservation::of(plan.pool().cloned()),
             plan,
         })
@@ -239,6 +244,7 @@ impl<'p> Grouping<'p> {
         if self.begun_by < self.slot {
             return;
         }
+        self.heavy_groups.clear();
         self.mode = Some(Arc::new(Mode::PassThrough(heavy)));
     }
 
@@ -323,24 +329,44 @@ impl<'p> Grouping<'p> {
         let plan = self.plan;
         let (encoding, pool) = (plan.encoding().expect("a grouping by keys"), plan.pool());
         let split = SplitRows::of(columns, fixed_keys, long, heavy, encoding, pool).map_err(fail)?;
-        let SplitRows { grouped, passing } = split;
-        if !grouped.rows.is_empty() {
-            let base = self.position_of(self.rows as u32);
-            let rows = UInt32Array::from(grouped.rows);
-            let columns = match grouped.keys.long.is_empty() {
-                // Their keys say all.
-                true => Vec::new(),
-                false => take_arrays(columns, &rows, None).map_err(fail)?,
-            };
+        let SplitRows { heavy: rows, passing } = split;
+        let base = self.position_of(self.rows as u32);
+        if !rows.rows.is_empty() {
+            self.assign_heavy(heavy, &rows, base)?;
+            let rows = UInt32Array::from(rows.rows);
             let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
-            self.add_grouped(&columns, &arguments, &grouped.keys, |at| {
-                base + u64::from(rows.value(at))
-            })?;
+            self.update(&arguments)?;
+        }
+        if !rows.long.is_empty() {
+            let keys = RowKeys {
+                fixed_keys: Vec::new(),
+                long: (0..rows.long.len() as u32).collect(),
+            };
+            let rows = UInt32Array::from(rows.long);
+            let columns = take_arrays(columns, &rows, None).map_err(fail)?;
+            let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
+            let position = |at: usize| base + u64::from(rows.value(at));
+            self.add_grouped(&columns, &arguments, &keys, position)?;
         }
         match passing.rows.is_empty() {
             true => Ok(()),
             false => self.pass(arguments, passing),
         }
+    }
+
+    /// Finds the groups of heavy hitters' rows. `base` is the position of the chunk's first row.
+    fn assign_heavy(&mut self, heavy: &HeavyHitters, rows: &HeavyRows, base: u64) -> Result<(), ExecError> {
+        let keys = self.keys.as_mut().expect("a grouping by keys");
+        let groups = &mut self.heavy_groups;
+        groups.resize(heavy.len(), UNKNOWN);
+        for (&row, &number) in rows.rows.iter().zip(&rows.numbers) {
+            let group = &mut groups[usize::from(number)];
+            if *group == UNKNOWN {
+                *group = keys.group_of_fixed_key(heavy.fixed_key(number), || base + u64::from(row))?;
+            }
+        }
+        let found = rows.numbers.iter().map(|&number| groups[usize::from(number)]);
+        Ok(keys.assign_known(found.len(), found)?)
     }
 
     /// Leaves rows of a chunk for the merge.

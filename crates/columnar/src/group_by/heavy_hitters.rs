@@ -45,15 +45,30 @@ impl HeavyHitters {
         }
     }
 
-    /// `hash` is [`hash_fixed_key`] of the key.
+    /// How many of them have a fixed-width key.
+    pub(super) fn len(&self) -> usize {
+        self.fixed_keys.keys.len()
+    }
+
+    pub(super) fn fixed_key(&self, number: u8) -> u128 {
+        self.fixed_keys.keys[usize::from(number)]
+    }
+
+    /// The number of the only heavy hitter that a key can [be](Self::is). `hash` is [`hash_fixed_key`]
+    /// of the key.
     #[inline]
-    pub(super) fn has(&self, fixed_key: u128, hash: u64) -> bool {
-        self.fixed_keys.has(fixed_key, hash)
+    pub(super) fn number(&self, hash: u64) -> u8 {
+        self.fixed_keys.number(hash)
+    }
+
+    #[inline]
+    pub(super) fn is(&self, number: u8, fixed_key: u128) -> bool {
+        self.fixed_keys.is(number, fixed_key)
     }
 
     #[inline]
     pub(super) fn has_long(&self, hash: u64) -> bool {
-        self.long.has(hash, hash)
+        self.long.is(self.long.number(hash), hash)
     }
 }
 
@@ -63,14 +78,14 @@ impl HeavyHitters {
 struct Marked<K> {
     keys: Vec<K>,
     /// The number of the key with each mark, and 0 for a mark that none has.
-    places: Box<[u8; 1 << MARK_BITS]>,
+    numbers: Box<[u8; 1 << MARK_BITS]>,
 }
 
 impl<K> Default for Marked<K> {
     fn default() -> Self {
         Self {
             keys: Vec::new(),
-            places: Box::new([0; 1 << MARK_BITS]),
+            numbers: Box::new([0; 1 << MARK_BITS]),
         }
     }
 }
@@ -82,7 +97,7 @@ impl<K: Copy + PartialEq> Marked<K> {
             let mark = mark(hash(key));
             let is_taken = marked.keys.iter().any(|&known| self::mark(hash(known)) == mark);
             if !is_taken {
-                marked.places[mark] = marked.keys.len() as u8;
+                marked.numbers[mark] = marked.keys.len() as u8;
                 marked.keys.push(key);
             }
         }
@@ -90,9 +105,13 @@ impl<K: Copy + PartialEq> Marked<K> {
     }
 
     #[inline]
-    fn has(&self, key: K, hash: u64) -> bool {
-        let place = self.places[mark(hash)];
-        self.keys.get(place as usize) == Some(&key)
+    fn number(&self, hash: u64) -> u8 {
+        self.numbers[mark(hash)]
+    }
+
+    #[inline]
+    fn is(&self, number: u8, key: K) -> bool {
+        self.keys.get(usize::from(number)) == Some(&key)
     }
 }
 
@@ -135,15 +154,17 @@ impl Mode {
 mod tests {
     use super::*;
 
+    fn is_heavy(heavy: &HeavyHitters, key: u128) -> bool {
+        heavy.is(heavy.number(hash_fixed_key(key)), key)
+    }
+
     #[test]
     fn heavy_hitters_are_found_and_no_other_key_even_with_their_mark() {
         let keys = (0..HEAVY_MAX as u128).map(|at| (at << 70 | at) * 3 + 1);
         let hashes = (1..=HEAVY_MAX as u64).map(|at| at.wrapping_mul(0x1234_5678_9abc_def1));
         let heavy = HeavyHitters::of(keys.clone(), hashes.clone());
         assert_eq!(
-            keys.clone()
-                .filter(|&key| heavy.has(key, hash_fixed_key(key)))
-                .count(),
+            keys.clone().filter(|&key| is_heavy(&heavy, key)).count(),
             heavy.fixed_keys.keys.len()
         );
         assert_eq!(
@@ -154,7 +175,7 @@ mod tests {
         assert!(heavy.fixed_keys.keys.len() > HEAVY_MAX * 7 / 8);
         assert!(heavy.long.keys.len() > HEAVY_MAX * 7 / 8);
         for other in 10_000..20_000u64 {
-            assert!(!heavy.has(other.into(), hash_fixed_key(other.into())) && !heavy.has_long(other));
+            assert!(!is_heavy(&heavy, other.into()) && !heavy.has_long(other));
         }
     }
 
@@ -169,6 +190,6 @@ mod tests {
     #[test]
     fn without_heavy_hitters_no_key_is_one() {
         let none = HeavyHitters::default();
-        assert!(!none.has(0, hash_fixed_key(0)) && !none.has_long(0));
+        assert!(!is_heavy(&none, 0) && !none.has_long(0));
     }
 }

@@ -8,23 +8,26 @@ use arrow::error::ArrowError;
 
 use super::fixed_keys::FixedKey;
 use super::heavy_hitters::HeavyHitters;
-use super::keys::{KeyEncoding, RowKeys};
+use super::keys::KeyEncoding;
 use super::long_keys::LongKeys;
 use crate::memory::MemoryPool;
 use crate::partition::{hash_bytes, hash_fixed_key};
 
 pub(super) struct SplitRows<K> {
-    pub(super) grouped: GroupedRows,
+    pub(super) heavy: HeavyRows,
     pub(super) passing: PassingRows<K>,
 }
 
-/// Rows of heavy hitters: those with a fixed-width key before the others.
-pub(super) struct GroupedRows {
+/// Rows of heavy hitters.
+pub(super) struct HeavyRows {
     pub(super) rows: Vec<u32>,
-    pub(super) keys: RowKeys,
+    /// Which heavy hitter each is of.
+    pub(super) numbers: Vec<u8>,
+    /// Rows whose keys have no fixed width.
+    pub(super) long: Vec<u32>,
 }
 
-/// All other rows, in the same order.
+/// All other rows: those with a fixed-width key before those of `long`.
 pub(super) struct PassingRows<K> {
     pub(super) rows: Vec<u32>,
     /// 0 for a row of `long`; empty if no key has a fixed width.
@@ -69,22 +72,25 @@ impl<K: FixedKey> SplitRows<K> {
         pool: Option<&Arc<MemoryPool>>,
     ) -> Self {
         let rows = fixed_keys.len();
-        let (mut grouped, mut passing) = (vec![0; rows], vec![0; rows]);
+        let (mut heavy_rows, mut numbers) = (vec![0; rows], vec![0; rows]);
+        let mut passing = vec![0; rows];
         let (mut keys, mut hashes) = (vec![K::default(); rows], vec![0; rows]);
-        let (mut grouped_rows, mut passing_rows) = (0, 0);
+        let (mut heavies, mut others) = (0, 0);
         // Slices: the compiler would read a list's length again for each row.
-        let (to_grouped, to_passing) = (&mut *grouped, &mut *passing);
+        let (to_heavy, to_numbers, to_passing) = (&mut *heavy_rows, &mut *numbers, &mut *passing);
         let (to_keys, to_hashes) = (&mut *keys, &mut *hashes);
         let mut split = |rows: Range<usize>| {
             for (row, &key) in (rows.start as u32..).zip(&fixed_keys[rows]) {
                 let hash = hash_fixed_key(key.into());
-                to_grouped[grouped_rows] = row;
-                to_passing[passing_rows] = row;
-                to_keys[passing_rows] = key;
-                to_hashes[passing_rows] = partition_hash(key, hash);
-                let is_heavy = heavy.has(key.into(), hash);
-                grouped_rows += usize::from(is_heavy);
-                passing_rows += usize::from(!is_heavy);
+                let number = heavy.number(hash);
+                to_heavy[heavies] = row;
+                to_numbers[heavies] = number;
+                to_passing[others] = row;
+                to_keys[others] = key;
+                to_hashes[others] = partition_hash(key, hash);
+                let is_heavy = heavy.is(number, key.into());
+                heavies += usize::from(is_heavy);
+                others += usize::from(!is_heavy);
             }
         };
         let mut next = 0;
@@ -93,18 +99,16 @@ impl<K: FixedKey> SplitRows<K> {
             next = row + 1;
         }
         split(next..rows);
-        grouped.truncate(grouped_rows);
-        passing.truncate(passing_rows);
-        keys.truncate(passing_rows);
-        hashes.truncate(passing_rows);
-        let grouped_keys = grouped.iter().map(|&row| fixed_keys[row as usize].into());
+        heavy_rows.truncate(heavies);
+        numbers.truncate(heavies);
+        passing.truncate(others);
+        keys.truncate(others);
+        hashes.truncate(others);
         Self {
-            grouped: GroupedRows {
-                keys: RowKeys {
-                    fixed_keys: grouped_keys.collect(),
-                    long: Vec::new(),
-                },
-                rows: grouped,
+            heavy: HeavyRows {
+                rows: heavy_rows,
+                numbers,
+                long: Vec::new(),
             },
             passing: PassingRows {
                 rows: passing,
@@ -123,11 +127,9 @@ impl<K: FixedKey> SplitRows<K> {
         among_fixed_keys: bool,
     ) -> Result<(), ArrowError> {
         let hash = hash_bytes(key);
-        let Self { grouped, passing } = self;
+        let passing = &mut self.passing;
         if heavy.has_long(hash) {
-            grouped.keys.long.push(grouped.rows.len() as u32);
-            grouped.keys.fixed_keys.extend(among_fixed_keys.then_some(0));
-            grouped.rows.push(row);
+            self.heavy.long.push(row);
         } else {
             let place = passing.rows.len() as u32;
             passing.long.push(hash, place, |rows| rows.push(key))?;

@@ -409,7 +409,7 @@ impl GroupTable {
     }
 
     #[inline]
-    fn group_of_fixed_key(
+    pub(super) fn group_of_fixed_key(
         &mut self,
         fixed_key: u128,
         position: impl FnOnce() -> u64,

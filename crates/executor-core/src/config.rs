@@ -87,6 +87,10 @@ pub enum Pin {
     /// enough, and one remains for producers.
     #[default]
     Auto,
+    /// Keep a worker to a core of its own while it is parked, so that it wakes there, and let it move
+    /// while it runs. On Linux, if the process may use every core and other executors of this process
+    /// leave enough; otherwise like [`Never`](Self::Never).
+    WhileParked,
     /// Pin, and fail to build if a core is not available.
     Always,
     /// Leave placement to the operating system.

@@ -4,6 +4,7 @@
 //! thread that starts it, so an executor that is built on a pinned worker shares that worker's
 //! core.
 
+use crate::home::Home;
 use crate::lock;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -181,7 +182,7 @@ impl fmt::Display for CoreError {
 
 impl std::error::Error for CoreError {}
 
-/// Whether [`Pin::Auto`] may pin on this machine: on Linux, when no affinity mask and no
+/// Whether [`Pin::Auto`] and [`Pin::WhileParked`] may pin on this machine: on Linux, when no affinity mask and no
 /// container's share keeps the process from a core. Elsewhere pinning is a hint or does harm.
 #[must_use]
 pub fn default_pin_threads() -> bool {
@@ -203,23 +204,32 @@ pub(crate) enum Place {
     Anywhere,
     Among(Arc<[usize]>),
     Core(CoreLease),
+    /// On this core while it is parked, and otherwise among these, or anywhere.
+    Home(CoreLease, Option<Arc<[usize]>>),
 }
 
 impl Place {
     /// Returns `false` if the operating system refused.
     pub(crate) fn take(&self) -> bool {
         match self {
-            Self::Anywhere => true,
-            Self::Among(cores) => keep_current_thread_among(cores),
+            Self::Anywhere | Self::Home(_, None) => true,
+            Self::Among(cores) | Self::Home(_, Some(cores)) => keep_current_thread_among(cores),
             Self::Core(lease) => lease.pin_current_thread(),
         }
     }
 
     pub(crate) fn cores(&self) -> Vec<usize> {
         match self {
-            Self::Anywhere => Vec::new(),
-            Self::Among(cores) => cores.to_vec(),
+            Self::Anywhere | Self::Home(_, None) => Vec::new(),
+            Self::Among(cores) | Self::Home(_, Some(cores)) => cores.to_vec(),
             Self::Core(lease) => vec![lease.core()],
+        }
+    }
+
+    pub(crate) fn home(&self) -> Option<Home> {
+        match self {
+            Self::Home(lease, _) => Home::of_current_thread(lease.core()),
+            Self::Anywhere | Self::Among(_) | Self::Core(_) => None,
         }
     }
 }
@@ -232,16 +242,20 @@ pub(crate) fn places(pin: Pin, workers: usize, cpus: Option<&[usize]>) -> Result
     let leases = match pin {
         Pin::Never => None,
         // A user who names cores has decided that the rest of the machine is not this executor's.
-        Pin::Auto if cpus.is_none() && !default_pin_threads() => None,
+        Pin::Auto | Pin::WhileParked if cpus.is_none() && !default_pin_threads() => None,
         // With all cores pinned, the producer's thread would have none.
         Pin::Auto if cpus.is_none() && workers >= assigner.cores.len() => None,
-        Pin::Auto => assigner.deal(workers).ok(),
+        Pin::Auto | Pin::WhileParked => assigner.deal(workers).ok(),
         Pin::Always => Some(assigner.deal(workers)?),
     };
-    if let Some(leases) = leases {
-        return Ok(leases.into_iter().map(Place::Core).collect());
-    }
     let among: Option<Arc<[usize]>> = cpus.map(|_| assigner.cores.into());
+    if let Some(leases) = leases {
+        let place = |lease| match pin {
+            Pin::WhileParked => Place::Home(lease, among.clone()),
+            Pin::Auto | Pin::Always | Pin::Never => Place::Core(lease),
+        };
+        return Ok(leases.into_iter().map(place).collect());
+    }
     let place = || among.clone().map_or(Place::Anywhere, Place::Among);
     Ok((0..workers).map(|_| place()).collect())
 }

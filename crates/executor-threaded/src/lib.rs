@@ -22,6 +22,7 @@ mod chrome_trace;
 mod error;
 mod executor;
 mod handle;
+mod home;
 pub mod hooks;
 mod host;
 mod lock;

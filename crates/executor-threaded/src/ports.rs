@@ -5,6 +5,7 @@ mod events;
 mod parking;
 mod queues;
 
+use crate::home::Home;
 use crate::lock;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -91,6 +92,7 @@ impl<T, M: Memory + Copy> Shared<T, M> {
                     idle: Cell::default(),
                     wake_delays: RefCell::default(),
                     wake_delay_ns: Cell::default(),
+                    home: None,
                 }),
             });
         let ports = ports.collect();
@@ -158,11 +160,17 @@ struct Private {
     idle: Cell<Duration>,
     wake_delays: RefCell<TimeHistogram>,
     wake_delay_ns: Cell<u64>,
+    home: Option<Home>,
 }
 
 impl<T, M: Memory> ThreadPorts<T, M> {
     pub fn shared(&self) -> &Arc<Shared<T, M>> {
         &self.shared
+    }
+
+    /// Where the worker parks; `None` if the operating system decides.
+    pub(crate) fn park_at(&mut self, home: Option<Home>) {
+        self.private.home = home;
     }
 
     pub(crate) fn idle(&self) -> Duration {

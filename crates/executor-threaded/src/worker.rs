@@ -69,7 +69,12 @@ impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
         H: TraceHooks<T>,
     {
         let Self {
-            slot: WorkerSlot { worker, ports, place },
+            slot:
+                WorkerSlot {
+                    worker,
+                    mut ports,
+                    place,
+                },
             spec,
             reports,
         } = self;
@@ -93,6 +98,7 @@ impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
                 };
             }
         };
+        ports.park_at(place.home());
         #[cfg(feature = "task-events")]
         let trace = crate::task_events::TaskEvents(trace);
         let mut trace = trace;

@@ -42,9 +42,13 @@ impl<T, M: Memory> Parking for ThreadPorts<T, M> {
         // lost.
         unparked_ns.store(NOT_UNPARKED, Ordering::Relaxed);
         let parked_ns = self.now_ns();
-        match timeout {
+        let park = || match timeout {
             None => self.parker.park(),
             Some(timeout) => self.parker.park_timeout(timeout),
+        };
+        match &self.private.home {
+            None => park(),
+            Some(home) => home.park(park),
         }
         let awake_ns = self.now_ns();
         let idle = Duration::from_nanos(awake_ns.saturating_sub(parked_ns));

@@ -182,6 +182,43 @@ fn a_core_belongs_to_one_executor_at_a_time() {
         "{error:?}"
     );
 
+    let while_running: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let seen = Arc::clone(&while_running);
+    let homely = Executor::<()>::builder()
+        .config(config(cores, None).pin_threads(Pin::WhileParked))
+        .cpus(CoreAssigner::new().cores().iter().copied())
+        .thread_name("homely")
+        .build(
+            |_| (),
+            move |(), _cx| {
+                let mut seen = seen.lock().expect("no task panics");
+                seen.insert(allowed_cores());
+            },
+        );
+    let homely = homely.expect("all cores are free again");
+    let homes_of_the_parked = || -> BTreeSet<String> {
+        let threads = std::fs::read_dir("/proc/self/task").expect("Linux lists threads");
+        let homely = threads.flatten().filter(|thread| {
+            let name = std::fs::read_to_string(thread.path().join("comm"));
+            name.is_ok_and(|name| name.starts_with("homely-"))
+        });
+        let statuses = homely.flat_map(|thread| std::fs::read_to_string(thread.path().join("status")));
+        let cores = statuses.map(|status| allowed_cores_in(&status));
+        cores.filter(|cores| cores.parse::<usize>().is_ok()).collect()
+    };
+    for _ in 0..3 {
+        while homes_of_the_parked().len() < cores {
+            std::thread::yield_now();
+        }
+        homely
+            .spawn_external_batch(vec![(); 100])
+            .expect("the gate is open");
+        homely.wait_idle();
+    }
+    homely.join();
+    let while_running = while_running.lock().expect("no task panicked");
+    assert_eq!(*while_running, BTreeSet::from([allowed_cores()]));
+
     fn core_count() -> usize {
         let ranges = allowed_cores();
         let ends = ranges.split(',').map(|range| {
@@ -230,6 +267,11 @@ fn the_environment_overrides_the_number_of_workers_and_nonsense_in_it_is_an_erro
 #[cfg(target_os = "linux")]
 fn allowed_cores() -> String {
     let status = std::fs::read_to_string("/proc/thread-self/status").expect("Linux tells a thread's status");
+    allowed_cores_in(&status)
+}
+
+#[cfg(target_os = "linux")]
+fn allowed_cores_in(status: &str) -> String {
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));

@@ -57,7 +57,7 @@ impl Default for PipelineExecutorBuilder {
             spares: 0,
             queue_capacity: CAPACITY,
             quantum: Duration::from_millis(2),
-            pinning: Pin::Auto,
+            pinning: Pin::WhileParked,
             thread_name: "pipeline".to_owned(),
             stack_size: None,
             on_thread_start: None,
@@ -124,7 +124,8 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Whether each thread is pinned to a core. Default [`Pin::Auto`].
+    /// Whether each thread is pinned to a core. Default [`Pin::WhileParked`]: threads of short jobs wake
+    /// beside one another, and leave a core to a thread that is busy there.
     pub fn pinning(mut self, pinning: Pin) -> Self {
         self.pinning = pinning;
         self

@@ -7,6 +7,7 @@ mod distinct_values;
 mod lately;
 mod pairs;
 mod values;
+mod word;
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::values::Word;
+use super::word::Word;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedTable, ReservedVec};
 
 /// Values that a set has room for at first, at most: a group has fewer distinct ones than pairs.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::distinct_values::{DistinctTexts, DistinctValues, DistinctWords};
+use super::word::Word;
 use crate::encoding::EncodedRows;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
-use crate::partition::{hash_fixed_key, hash_word};
 
 pub(super) trait Values: Sized {
     type Value<'a>: Copy + PartialEq
@@ -28,25 +28,6 @@ pub(super) trait Values: Sized {
 
     /// `order[i]`, each once, becomes pair `i`.
     fn arrange(&mut self, order: &[u32], pool: Option<&Arc<MemoryPool>>) -> Result<(), MemoryExceeded>;
-}
-
-/// A value of a fixed width.
-pub(super) trait Word: Copy + Default + Eq {
-    fn hash(self) -> u64;
-}
-
-impl Word for u64 {
-    #[inline]
-    fn hash(self) -> u64 {
-        hash_word(self)
-    }
-}
-
-impl Word for u128 {
-    #[inline]
-    fn hash(self) -> u64 {
-        hash_fixed_key(self)
-    }
 }
 
 impl<W: Word> Values for ReservedVec<W> {

@@ -207,8 +207,11 @@ fn a_core_belongs_to_one_executor_at_a_time() {
         cores.filter(|cores| cores.parse::<usize>().is_ok()).collect()
     };
     for _ in 0..3 {
+        let mut looks = 0;
         while homes_of_the_parked().len() < cores {
             std::thread::yield_now();
+            looks += 1;
+            assert!(looks < 100_000, "the workers park elsewhere");
         }
         homely
             .spawn_external_batch(vec![(); 100])

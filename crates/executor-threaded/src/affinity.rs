@@ -182,8 +182,9 @@ impl fmt::Display for CoreError {
 
 impl std::error::Error for CoreError {}
 
-/// Whether [`Pin::Auto`] and [`Pin::WhileParked`] may pin on this machine: on Linux, when no affinity mask and no
-/// container's share keeps the process from a core. Elsewhere pinning is a hint or does harm.
+/// Whether [`Pin::Auto`] and [`Pin::WhileParked`] may pin on this machine: on Linux, when no affinity
+/// mask and no container's share keeps the process from a core. Elsewhere pinning is a hint or does
+/// harm.
 #[must_use]
 pub fn default_pin_threads() -> bool {
     if !cfg!(target_os = "linux") {

@@ -69,12 +69,12 @@ impl<W: Word> DistinctWords<W> {
 
     /// Empty ones.
     fn make_places(&mut self, places: usize) -> Result<(), MemoryExceeded> {
-        self.in_use = places;
         let used_before = self.places.len().min(places);
         self.places[..used_before].fill(W::default());
         if places > self.places.len() {
             self.places.resize(places, W::default())?;
         }
+        self.in_use = places;
         Ok(())
     }
 }

@@ -98,7 +98,7 @@ impl<V: Values> Pairs<V> {
         self.lately = Lately::new(pool.as_ref());
         let OpenPairs { list, .. } = self.open();
         let pairs = list.members.arrange(order)?;
-        list.values.arrange(&pairs, pool.as_ref())
+        list.values.arrange(&pairs)
     }
 
     pub(super) fn merge(&mut self, from: &Self, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {

@@ -27,7 +27,7 @@ pub(super) trait Values: Sized {
     fn push(&mut self, value: Self::Value<'_>) -> Result<(), MemoryExceeded>;
 
     /// `order[i]`, each once, becomes pair `i`.
-    fn arrange(&mut self, order: &[u32], pool: Option<&Arc<MemoryPool>>) -> Result<(), MemoryExceeded>;
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>;
 }
 
 impl<W: Word> Values for ReservedVec<W> {
@@ -64,10 +64,8 @@ impl<W: Word> Values for ReservedVec<W> {
         ReservedVec::push(self, value)
     }
 
-    fn arrange(&mut self, order: &[u32], pool: Option<&Arc<MemoryPool>>) -> Result<(), MemoryExceeded> {
-        let arranged = order.iter().map(|&pair| self[pair as usize]);
-        *self = ReservedVec::collect(pool, arranged)?;
-        Ok(())
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        ReservedVec::arrange(self, order)
     }
 }
 
@@ -105,7 +103,7 @@ impl Values for LongValues {
         self.hashes.push(hash)
     }
 
-    fn arrange(&mut self, order: &[u32], _pool: Option<&Arc<MemoryPool>>) -> Result<(), MemoryExceeded> {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
         self.rows.arrange(order)?;
         self.hashes.arrange(order)
     }

@@ -197,10 +197,13 @@ impl FixedWidthLayout {
         self.columns.iter().map(column).sum()
     }
 
-    pub(crate) fn unpack(&self, fixed_keys: &[u128]) -> Result<Vec<ArrayRef>, ArrowError> {
+    pub(crate) fn unpack(
+        &self,
+        fixed_keys: impl ExactSizeIterator<Item = u128> + Clone,
+    ) -> Result<Vec<ArrayRef>, ArrowError> {
         self.columns
             .iter()
-            .map(|column| column.unpack(fixed_keys))
+            .map(|column| column.unpack(fixed_keys.clone()))
             .collect()
     }
 }
@@ -227,9 +230,12 @@ impl Column {
         })
     }
 
-    fn unpack(&self, fixed_keys: &[u128]) -> Result<ArrayRef, ArrowError> {
+    fn unpack(
+        &self,
+        fixed_keys: impl ExactSizeIterator<Item = u128> + Clone,
+    ) -> Result<ArrayRef, ArrowError> {
         let mask = u128::MAX >> (BITS - self.field.width());
-        let fields = fixed_keys.iter().map(|fixed_key| fixed_key >> self.shift & mask);
+        let fields = fixed_keys.map(|fixed_key| fixed_key >> self.shift & mask);
         match self.field {
             Field::Bits(bits) => unpack_bits(&self.data_type, bits, fields),
             Field::Text(_) => Ok(unpack_text(&self.data_type, fields)),
@@ -477,7 +483,7 @@ mod tests {
         layout.pack(columns, columns[0].len(), &mut fixed_keys, &mut long);
         if long.is_empty() {
             assert_eq!(
-                layout.unpack(&fixed_keys).unwrap(),
+                layout.unpack(fixed_keys.iter().copied()).unwrap(),
                 columns,
                 "what was packed comes back"
             );
@@ -573,7 +579,7 @@ mod tests {
         let (mut fixed_keys, mut long) = (vec![], vec![]);
         layout.pack(&[texts], 3, &mut fixed_keys, &mut long);
         assert_eq!(long, [1]);
-        let back = layout.unpack(&fixed_keys).unwrap();
+        let back = layout.unpack(fixed_keys.iter().copied()).unwrap();
         assert_eq!(back[0].as_string::<i32>().value(0), "a");
         assert!(back[0].is_null(2));
     }

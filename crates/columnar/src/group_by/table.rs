@@ -7,7 +7,6 @@
 //!
 //! Hash seeds are fixed, so a key has one partition in all slots: [`crate::partition`].
 
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -322,26 +321,11 @@ impl GroupTable {
     pub(crate) fn columns(&self, chosen: Option<&[u32]>) -> Result<Vec<ArrayRef>, ArrowError> {
         let Some(chosen) = chosen else {
             let places = self.long.places().iter().map(|&group| group as usize);
-            let mut fixed_keys = Cow::Borrowed(&*self.fixed_keys);
-            if !fixed_keys.is_empty() && fixed_keys.len() < self.len() {
-                fixed_keys.to_mut().resize(self.len(), 0);
-            }
-            return self.columns_of(&fixed_keys, places, self.long.rows().iter(), self.len());
+            return self.columns_of(0..self.len(), places, self.long.rows().iter());
         };
-        let fixed_keys: Vec<u128> = match self.fixed_keys.is_empty() {
-            true => Vec::new(),
-            false => chosen
-                .iter()
-                .map(|&group| self.fixed_keys.get(group as usize).copied().unwrap_or_default())
-                .collect(),
-        };
+        let groups = chosen.iter().map(|&group| group as usize);
         let (places, rows): (Vec<usize>, Vec<&[u8]>) = self.encoded_of(chosen).unzip();
-        self.columns_of(
-            &fixed_keys,
-            places.into_iter(),
-            rows.iter().copied(),
-            chosen.len(),
-        )
+        self.columns_of(groups, places.into_iter(), rows.iter().copied())
     }
 
     /// The keys without a fixed width, with their places among the chosen groups.
@@ -356,20 +340,21 @@ impl GroupTable {
     /// keys.
     fn columns_of<'a>(
         &self,
-        fixed_keys: &[u128],
+        groups: impl ExactSizeIterator<Item = usize> + Clone,
         encoded: impl ExactSizeIterator<Item = usize>,
         rows: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
-        groups: usize,
     ) -> Result<Vec<ArrayRef>, ArrowError> {
         let decoded = || self.encoding.encoder.decode(rows);
-        let Some(layout) = self.encoding.layout.as_ref().filter(|_| !fixed_keys.is_empty()) else {
+        let known = &*self.fixed_keys;
+        let Some(layout) = self.encoding.layout.as_ref().filter(|_| !known.is_empty()) else {
             return decoded();
         };
-        let packed = layout.unpack(fixed_keys)?;
+        let fixed_key = |group: usize| known.get(group).copied().unwrap_or_default();
+        let packed = layout.unpack(groups.clone().map(fixed_key))?;
         if encoded.len() == 0 {
             return Ok(packed);
         }
-        let mut places: Vec<(usize, usize)> = (0..groups).map(|group| (0, group)).collect();
+        let mut places: Vec<(usize, usize)> = (0..groups.len()).map(|place| (0, place)).collect();
         for (at, place) in encoded.enumerate() {
             places[place] = (1, at);
         }

@@ -8,6 +8,7 @@
 
 mod direct_address;
 mod expected_groups;
+mod fixed_key_table;
 mod fixed_keys;
 mod grouping;
 mod hand_over;

@@ -6,15 +6,17 @@
 //!
 //! The pool counts reserved bytes; it is no allocator.
 
+mod hash_index;
 mod pool;
 mod reservation;
 mod reserved;
 mod retained;
 mod shared;
 
+pub(crate) use hash_index::HashIndex;
 pub use pool::{MemoryExceeded, MemoryPool};
 pub use reservation::Reservation;
-pub(crate) use reserved::{ReservedTable, ReservedVec};
+pub(crate) use reserved::ReservedVec;
 pub(crate) use retained::{
     BorrowedBuffer, RetainedSize, compact, compact_bytes, compacts_bytes, copies_bytes, encoded_bytes, width,
     with_own_strings,

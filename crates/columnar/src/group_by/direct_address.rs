@@ -2,15 +2,16 @@
 //!
 //! The group of a key is at index `key - base`. The table of all groups stands beside this table
 //! and numbers new keys. Either can look up a row, and a slot with distant numbers uses only the
-//! other.
+//! other, which has no hashes before that ([`super::fixed_key_table`]).
 
 use std::sync::Arc;
 
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// Numbers of a table at most: they fit a core's second level of cache beside a chunk.
-const NUMBERS_MAX: usize = 1 << 16;
-/// Numbers per row of a chunk at most: a mostly empty table does not pay.
+/// Numbers of a table at most. They take a core's second level of cache where keys come in no order,
+/// and rows in the order of their keys read the end of it only.
+const NUMBERS_MAX: usize = 1 << 18;
+/// Numbers per row at most: a mostly empty table does not pay.
 const NUMBERS_PER_ROW: usize = 4;
 
 const UNKNOWN: u32 = u32::MAX;
@@ -20,6 +21,9 @@ pub(crate) struct DirectAddressTable {
     /// The bits of a signed number.
     base: u64,
     groups: ReservedVec<u32>,
+    /// Rows that were looked up, and groups that are known.
+    rows: usize,
+    known: usize,
     is_off: bool,
 }
 
@@ -28,6 +32,8 @@ impl DirectAddressTable {
         Self {
             base: 0,
             groups: ReservedVec::new(pool),
+            rows: 0,
+            known: 0,
             is_off: false,
         }
     }
@@ -35,6 +41,16 @@ impl DirectAddressTable {
     /// Whether numbers were once too far apart.
     pub(crate) fn is_off(&self) -> bool {
         self.is_off
+    }
+
+    /// Counts the rows of a chunk.
+    pub(crate) fn begin(&mut self, rows: usize) {
+        self.rows += rows;
+    }
+
+    /// How many groups it knows.
+    pub(crate) fn len(&self) -> usize {
+        self.known
     }
 
     /// Writes the groups of `numbers` to `found` up to the first unknown one; returns their count.
@@ -49,8 +65,20 @@ impl DirectAddressTable {
         numbers.len()
     }
 
-    /// Turns off if `numbers`, with earlier ones, are too far apart.
-    pub(crate) fn cover<N: Copy + Into<u64>>(&mut self, numbers: &[N]) -> Result<bool, MemoryExceeded> {
+    /// Makes room for `number` and perhaps others of a chunk. Turns off if `numbers`, with earlier ones,
+    /// are too far apart.
+    pub(crate) fn cover<N: Copy + Into<u64>>(
+        &mut self,
+        number: u64,
+        numbers: &[N],
+    ) -> Result<bool, MemoryExceeded> {
+        let longer = self.groups.len() + self.groups.len() / 2;
+        let has_end = (self.base as i64).checked_add(longer as i64).is_some();
+        if number.wrapping_sub(self.base) < longer as u64 && longer <= self.size_max() && has_end {
+            // Numbers that ascend along a table: the others need not be looked at.
+            self.groups.resize(longer, UNKNOWN)?;
+            return Ok(true);
+        }
         let signed = numbers.iter().map(|&number| number.into() as i64);
         let (mut least, mut most) = signed.fold((i64::MAX, i64::MIN), |(least, most), number| {
             (least.min(number), most.max(number))
@@ -61,7 +89,7 @@ impl DirectAddressTable {
             most = most.max(self.base as i64 + (known - 1));
         }
         let size = most.abs_diff(least);
-        if size >= NUMBERS_MAX.min(NUMBERS_PER_ROW * numbers.len()) as u64 && size >= known as u64 {
+        if size >= self.size_max() as u64 && size >= known as u64 {
             self.is_off = true;
             self.groups.clear();
             return Ok(false);
@@ -69,16 +97,23 @@ impl DirectAddressTable {
         let before = (self.base as i64).abs_diff(least) as usize;
         let before = if known > 0 { before } else { 0 };
         self.groups.resize(size as usize + 1, UNKNOWN)?;
-        self.groups.copy_within(0..known as usize, before);
-        self.groups[..before].fill(UNKNOWN);
+        if before > 0 {
+            self.groups.copy_within(0..known as usize, before);
+            self.groups[..before].fill(UNKNOWN);
+        }
         self.base = least as u64;
         Ok(true)
     }
 
-    /// The number must have room.
+    fn size_max(&self) -> usize {
+        NUMBERS_MAX.min(NUMBERS_PER_ROW * self.rows)
+    }
+
+    /// The number must have room, and be unknown.
     pub(crate) fn learn(&mut self, number: u64, group: u32) {
         let place = number.wrapping_sub(self.base) as usize;
         self.groups[place] = group;
+        self.known += 1;
     }
 
     pub(crate) fn has_room(&self, number: u64) -> bool {
@@ -98,12 +133,13 @@ mod tests {
     #[test]
     fn a_window_grows_to_both_sides_and_keeps_what_it_knows() {
         let mut direct = DirectAddressTable::new(None);
+        direct.begin(4);
         assert_eq!(known(&direct, 0), None);
-        assert!(direct.cover(&[5u64, 7, 6]).unwrap());
+        assert!(direct.cover(5, &[5u64, 7, 6]).unwrap());
         direct.learn(5, 1);
         direct.learn(7, 2);
         let wider = [-3i64, 10, 0, 0].map(|number| number as u64);
-        assert!(direct.cover(&wider).unwrap());
+        assert!(direct.cover(wider[0], &wider).unwrap());
         direct.learn(-3i64 as u64, 3);
         let found = [-3, 0, 5, 6, 7, 10].map(|number| known(&direct, number));
         assert_eq!(found, [Some(3), None, Some(1), None, Some(2), None]);
@@ -111,10 +147,36 @@ mod tests {
     }
 
     #[test]
+    fn a_window_of_numbers_that_ascend_grows_by_half_without_a_look_at_them() {
+        let mut direct = DirectAddressTable::new(None);
+        direct.begin(100);
+        assert!(direct.cover(7, &[7u64, 26]).unwrap());
+        direct.learn(26, 3);
+        let far_apart = [0, u64::MAX / 2];
+        assert!(direct.cover(27, &far_apart).unwrap());
+        assert!(direct.has_room(36) && !direct.has_room(37));
+        assert_eq!((known(&direct, 26), known(&direct, 27)), (Some(3), None));
+        assert!(!direct.cover(60, &far_apart).unwrap());
+        // No number is behind the last one.
+        let mut direct = DirectAddressTable::new(None);
+        direct.begin(100);
+        let last = [i64::MAX - 9, i64::MAX].map(|number| number as u64);
+        assert!(direct.cover(last[0], &last[..1]).unwrap());
+        assert!(direct.cover(last[1], &last).unwrap());
+        assert!(direct.has_room(last[1]));
+        assert!(!direct.cover(i64::MIN as u64, &[i64::MIN as u64]).unwrap());
+    }
+
+    #[test]
     fn numbers_too_far_apart_turn_it_off() {
         for numbers in [[i64::MIN, i64::MAX], [0, i64::MAX], [0, 8]] {
             let mut direct = DirectAddressTable::new(None);
-            assert!(!direct.cover(&numbers.map(|number| number as u64)).unwrap());
+            direct.begin(2);
+            assert!(
+                !direct
+                    .cover(numbers[0] as u64, &numbers.map(|number| number as u64))
+                    .unwrap()
+            );
             assert!(direct.is_off());
             assert_eq!(known(&direct, 0), None);
         }
@@ -124,7 +186,12 @@ mod tests {
     fn the_ends_of_the_range_have_windows() {
         for numbers in [[i64::MIN, i64::MIN + 3], [i64::MAX - 3, i64::MAX]] {
             let mut direct = DirectAddressTable::new(None);
-            assert!(direct.cover(&numbers.map(|number| number as u64)).unwrap());
+            direct.begin(2);
+            assert!(
+                direct
+                    .cover(numbers[0] as u64, &numbers.map(|number| number as u64))
+                    .unwrap()
+            );
             direct.learn(numbers[1] as u64, 9);
             assert_eq!(
                 (known(&direct, numbers[1]), known(&direct, numbers[0])),

@@ -5,10 +5,24 @@ use std::sync::Arc;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
 /// A key as it was read: most are numbers of 64 bits.
-pub(super) trait FixedKey: Copy + Default + Eq + Into<u128> {}
+pub(super) trait FixedKey: Copy + Default + Eq + Into<u128> {
+    /// Of a key that has no more bits.
+    fn of(key: u128) -> Self;
+}
 
-impl FixedKey for u64 {}
-impl FixedKey for u128 {}
+impl FixedKey for u64 {
+    #[inline]
+    fn of(key: u128) -> Self {
+        key as Self
+    }
+}
+
+impl FixedKey for u128 {
+    #[inline]
+    fn of(key: u128) -> Self {
+        key
+    }
+}
 
 /// A list of keys. Most lists are of small numbers, and twice as long a list would take twice the
 /// time to write, read and free.
@@ -25,12 +39,55 @@ impl FixedKeys {
         pool: Option<&Arc<MemoryPool>>,
     ) -> Result<Self, MemoryExceeded> {
         let order = if keys.is_empty() { &[] } else { order };
-        let all_bits = keys.iter().fold(0, |all, &key| all | key.into());
         let in_order = order.iter().map(|&at| keys[at as usize].into());
-        Ok(match u64::try_from(all_bits) {
-            Ok(_) => Self::Narrow(ReservedVec::collect(pool, in_order.map(|key| key as u64))?),
-            Err(_) => Self::Wide(ReservedVec::collect(pool, in_order)?),
+        Ok(match are_narrow(keys) {
+            true => Self::Narrow(ReservedVec::collect(pool, in_order.map(u64::of))?),
+            false => Self::Wide(ReservedVec::collect(pool, in_order)?),
         })
+    }
+
+    /// Makes them wide where `keys` are.
+    #[inline]
+    pub(super) fn widen_for<K: FixedKey>(&mut self, keys: &[K]) -> Result<(), MemoryExceeded> {
+        match matches!(self, Self::Wide(_)) || are_narrow(keys) {
+            true => Ok(()),
+            false => self.widen(),
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self) -> Result<(), MemoryExceeded> {
+        let Self::Narrow(own) = self else {
+            return Ok(());
+        };
+        let mut wide = ReservedVec::new(own.pool());
+        wide.reserve(own.capacity())?;
+        wide.extend(own.iter().map(|&key| u128::from(key)))?;
+        *self = Self::Wide(wide);
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, key: u64) -> Result<(), MemoryExceeded> {
+        match self {
+            Self::Narrow(keys) => keys.push(key),
+            Self::Wide(keys) => keys.push(key.into()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Narrow(keys) => keys.len(),
+            Self::Wide(keys) => keys.len(),
+        }
+    }
+
+    pub(super) fn reserve(&mut self, more: usize) -> Result<(), MemoryExceeded> {
+        match self {
+            Self::Narrow(keys) => keys.reserve(more),
+            Self::Wide(keys) => keys.reserve(more),
+        }
     }
 
     #[inline]
@@ -40,4 +97,10 @@ impl FixedKeys {
             Self::Wide(keys) => keys[place],
         }
     }
+}
+
+#[inline]
+fn are_narrow<K: FixedKey>(keys: &[K]) -> bool {
+    let all_bits: u128 = keys.iter().fold(0, |all, &key| all | key.into());
+    u64::try_from(all_bits).is_ok()
 }

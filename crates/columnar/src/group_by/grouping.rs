@@ -28,13 +28,13 @@ use super::known_codes::KnownCodes;
 use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
-use super::split_rows::{HeavyRows, PassingRows, SplitRows};
+use super::split_rows::SplitRows;
 use super::table::{GroupCount, GroupTable};
 use crate::aggregate::States;
 use crate::encoding::is_text;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
-use crate::memory::{Reservation, compacts_bytes, with_own_strings};
+use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
 use crate::narrow::widened;
 use crate::table::Codes;
 
@@ -61,6 +61,7 @@ pub(crate) struct Grouping<'p> {
     of_rows: usize,
     row_keys: RowKeys,
     known_codes: KnownCodes,
+    split: SplitRows,
     /// The group of each heavy hitter with a fixed-width key.
     heavy_groups: Vec<u32>,
     chunk: Reservation,
@@ -100,6 +101,7 @@ impl<'p> Grouping<'p> {
             rows: 0,
             row_keys: RowKeys::default(),
             known_codes: KnownCodes::default(),
+            split: SplitRows::default(),
             heavy_groups: Vec::new(),
             chunk: Reservation::of(plan.pool().cloned()),
             plan,
@@ -324,75 +326,72 @@ impl<'p> Grouping<'p> {
     ) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("group by", error);
         let rows = fixed_keys.len().max(long.len());
-        // Each row has its key, two numbers, a hash, and two copies of its key.
-        self.reserve_chunk(rows * size_of::<(u128, u32, u32, u32, u64, u128, u128)>())?;
+        // Each row has its number twice, a hash, that of a heavy hitter, and a copy of its key.
+        self.reserve_chunk(rows * size_of::<(u128, u32, u32, u64, u8, u128)>())?;
+        let fixed_keys = if long.len() == rows { &[] } else { fixed_keys };
         let plan = self.plan;
         let (encoding, pool) = (plan.encoding().expect("a grouping by keys"), plan.pool());
-        let split = SplitRows::of(columns, fixed_keys, long, heavy, encoding, pool).map_err(fail)?;
-        let SplitRows { heavy: rows, passing } = split;
+        let mut split = std::mem::take(&mut self.split);
+        let passing_long = split
+            .split(columns, fixed_keys, long, heavy, encoding, pool)
+            .map_err(fail)?;
         let base = self.position_of(self.rows as u32);
-        if !rows.rows.is_empty() {
-            self.assign_heavy(heavy, &rows, base)?;
-            let rows = UInt32Array::from(rows.rows);
+        if split.heavy().len() > 0 {
+            self.assign_heavy(heavy, &split, base)?;
+            let rows = UInt32Array::from_iter_values(split.heavy().map(|(row, _number)| row));
             let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
             self.update(&arguments)?;
         }
-        if !rows.long.is_empty() {
+        if !split.heavy_long().is_empty() {
             let keys = RowKeys {
                 fixed_keys: Vec::new(),
-                long: (0..rows.long.len() as u32).collect(),
+                long: (0..split.heavy_long().len() as u32).collect(),
             };
-            let rows = UInt32Array::from(rows.long);
+            let rows = UInt32Array::from(split.heavy_long().to_vec());
             let columns = take_arrays(columns, &rows, None).map_err(fail)?;
             let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
             let position = |at: usize| base + u64::from(rows.value(at));
             self.add_grouped(&columns, &arguments, &keys, position)?;
         }
-        match passing.rows.is_empty() {
-            true => Ok(()),
-            false => self.pass(arguments, passing),
+        let (rows, hashes) = split.passing();
+        if !rows.is_empty() {
+            let rows = rows.iter().copied();
+            let keys = PartitionedKeys::new(encoding, fixed_keys, rows, hashes, passing_long, pool);
+            self.pass(arguments, keys?)?;
         }
+        self.split = split;
+        Ok(())
     }
 
     /// Finds the groups of heavy hitters' rows. `base` is the position of the chunk's first row.
-    fn assign_heavy(&mut self, heavy: &HeavyHitters, rows: &HeavyRows, base: u64) -> Result<(), ExecError> {
+    fn assign_heavy(&mut self, heavy: &HeavyHitters, split: &SplitRows, base: u64) -> Result<(), ExecError> {
         let keys = self.keys.as_mut().expect("a grouping by keys");
         let groups = &mut self.heavy_groups;
         groups.resize(heavy.len(), UNKNOWN);
-        for (&row, &number) in rows.rows.iter().zip(&rows.numbers) {
+        for (row, number) in split.heavy() {
             let group = &mut groups[usize::from(number)];
             if *group == UNKNOWN {
                 *group = keys.group_of_fixed_key(heavy.fixed_key(number), || base + u64::from(row))?;
             }
         }
-        let found = rows.numbers.iter().map(|&number| groups[usize::from(number)]);
+        let found = split.heavy().map(|(_row, number)| groups[usize::from(number)]);
         Ok(keys.assign_known(found.len(), found)?)
     }
 
-    /// Leaves rows of a chunk for the merge.
-    fn pass<K: FixedKey>(
+    /// Leaves rows of a chunk for the merge. `rows` are those of the keys.
+    fn pass(
         &mut self,
         arguments: &[ArrayRef],
-        passing: PassingRows<K>,
+        (keys, rows): (PartitionedKeys, ReservedVec<u32>),
     ) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("group by", error);
-        let pool = self.plan.pool();
-        let encoding = self.plan.encoding().expect("a grouping by keys");
-        let PassingRows {
-            rows,
-            fixed_keys,
-            mut hashes,
-            long,
-        } = passing;
-        let (keys, mut order) = PartitionedKeys::new(encoding, &fixed_keys, &mut hashes, long, pool)?;
-        order.iter_mut().for_each(|at| *at = rows[*at as usize]);
-        let mut reservation = Reservation::of(pool.cloned());
+        let mut reservation = Reservation::of(self.plan.pool().cloned());
         // An upper bound.
         reservation.grow(compacts_bytes(arguments).map_err(fail)?)?;
         let arguments: Vec<ArrayRef> = match arguments {
             [] => Vec::new(),
             _ => {
-                let taken = UInt32Array::from(order.to_vec());
+                let taken = UInt32Array::from(rows.to_vec());
                 let arguments = take_arrays(arguments, &taken, None).map_err(fail)?;
                 // These arguments outlive their source arrays.
                 arguments.into_iter().map(with_own_strings).collect()
@@ -407,7 +406,7 @@ impl<'p> Grouping<'p> {
         self.passing.push(PassThroughRows {
             base: self.position_of(self.rows as u32),
             keys,
-            rows: order,
+            rows,
             arguments,
             _reservation: reservation,
         });

@@ -1,14 +1,11 @@
 //! The encoding of a query's keys, and their partitions.
 
-use std::sync::Arc;
-
 use arrow::array::ArrayRef;
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers, RowEncoder};
-use crate::memory::MemoryPool;
 use crate::partition::{hash_bytes, hash_fixed_key};
 
 #[derive(Debug)]
@@ -35,13 +32,6 @@ pub(crate) struct RowKeys {
     pub(crate) fixed_keys: Vec<u128>,
     /// The rows without a fixed-width key, ascending.
     pub(crate) long: Vec<u32>,
-}
-
-/// The key of a row.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Key<'k> {
-    Fixed(u128),
-    Long(&'k [u8]),
 }
 
 impl RowKeys {
@@ -111,32 +101,6 @@ impl KeyEncoding {
         hashes
     }
 
-    /// Visits the key of each row, in order. `keys` are those of `columns`.
-    pub(crate) fn for_each_key(
-        &self,
-        columns: &[ArrayRef],
-        keys: &RowKeys,
-        pool: Option<&Arc<MemoryPool>>,
-        mut visit: impl FnMut(usize, Key<'_>) -> Result<(), ArrowError>,
-    ) -> Result<(), ArrowError> {
-        let mut next = 0;
-        if !keys.long.is_empty() {
-            let rows = Some(&*keys.long);
-            self.encoder.for_each(columns, rows, pool, |at, bytes| {
-                let long = keys.long[at] as usize;
-                for row in next..long {
-                    visit(row, Key::Fixed(keys.fixed_keys[row]))?;
-                }
-                next = long + 1;
-                visit(long, Key::Long(bytes))
-            })?;
-        }
-        for row in next..keys.fixed_keys.len() {
-            visit(row, Key::Fixed(keys.fixed_keys[row]))?;
-        }
-        Ok(())
-    }
-
     pub(crate) fn has_fixed_keys(&self) -> bool {
         self.layout.is_some()
     }
@@ -165,6 +129,7 @@ impl KeyEncoding {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::sync::Arc;
 
     use arrow::array::{Int64Array, StringArray};
     use proptest::prelude::*;

@@ -78,14 +78,14 @@ impl LongKeys {
         self.rows.share(&from.rows)
     }
 
-    /// The keys at places `order[i]`, each once, move to places `i`.
-    pub(super) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+    /// The keys at places `order[i]`, each once and below `end`, move to places `i`.
+    pub(super) fn arrange(&mut self, order: &[u32], end: usize) -> Result<(), MemoryExceeded> {
         if self.places.is_empty() {
             return Ok(());
         }
         let pool = self.places.pool().cloned();
         let mut number_of = ReservedVec::new(pool.as_ref());
-        number_of.resize(order.len(), u32::MAX)?;
+        number_of.resize(end, u32::MAX)?;
         for (number, &place) in (0..).zip(&*self.places) {
             number_of[place as usize] = number;
         }

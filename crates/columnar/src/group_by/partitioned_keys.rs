@@ -26,11 +26,13 @@ pub(super) enum KeyAt {
 }
 
 impl PartitionedKeys {
-    /// The keys have their partitions by `hashes`, except those of `long`. The second list is the key
-    /// at each place.
+    /// Takes the keys of `rows`, which have their partitions by `hashes`, except those of `long`, whose
+    /// places are rows. `fixed_keys` has all rows, or is empty. The second list is the row at each
+    /// place.
     pub(super) fn new<K: FixedKey>(
         encoding: &KeyEncoding,
         fixed_keys: &[K],
+        rows: impl ExactSizeIterator<Item = u32> + Clone,
         hashes: &mut [u64],
         mut long: LongKeys,
         pool: Option<&Arc<MemoryPool>>,
@@ -46,19 +48,36 @@ impl PartitionedKeys {
             _ => None,
         };
         let long_hashes = by_shard_key.as_deref().unwrap_or(long.hashes());
-        for (&place, &hash) in long.places().iter().zip(long_hashes) {
-            hashes[place as usize] = hash;
+        for (&row, &hash) in long.places().iter().zip(long_hashes) {
+            hashes[row as usize] = hash;
         }
         drop((by_shard_key, decoding));
-        let (order, starts) = partition_rows(hashes, pool)?;
+        let (order, starts) = partition_rows(rows, hashes, pool)?;
         let fixed_keys = FixedKeys::in_order(fixed_keys, &order, pool)?;
-        long.arrange(&order)?;
+        long.arrange(&order, hashes.len())?;
         let keys = Self {
             fixed_keys,
             starts,
             long,
         };
         Ok((keys, order))
+    }
+
+    /// Takes the keys of `groups`. The first of them are `fixed_keys`, except those of `long`.
+    pub(super) fn of_groups<K: FixedKey>(
+        encoding: &KeyEncoding,
+        mut fixed_keys: ReservedVec<K>,
+        groups: usize,
+        long: LongKeys,
+        pool: Option<&Arc<MemoryPool>>,
+    ) -> Result<(Self, ReservedVec<u32>), MemoryExceeded> {
+        if !fixed_keys.is_empty() {
+            fixed_keys.resize(groups, K::default())?;
+        }
+        let hashes = fixed_keys.iter().map(|&key| encoding.partition_hash(key.into()));
+        let mut hashes = ReservedVec::collect(pool, hashes)?;
+        hashes.resize(groups, 0)?;
+        Self::new(encoding, &fixed_keys, 0..groups as u32, &mut hashes, long, pool)
     }
 
     pub(crate) fn places(&self, partitions: &Range<usize>) -> Range<usize> {

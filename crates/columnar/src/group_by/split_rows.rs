@@ -13,110 +13,118 @@ use super::long_keys::LongKeys;
 use crate::memory::MemoryPool;
 use crate::partition::{hash_bytes, hash_fixed_key};
 
-pub(super) struct SplitRows<K> {
-    pub(super) heavy: HeavyRows,
-    pub(super) passing: PassingRows<K>,
+/// Its memory stays from chunk to chunk.
+#[derive(Debug, Default)]
+pub(super) struct SplitRows {
+    /// By row with a fixed-width key: what it has its partition by, and the only heavy hitter that its
+    /// key can be.
+    hashes: Vec<u64>,
+    numbers: Vec<u8>,
+    /// Rows of heavy hitters, as many as there are of them, and then what was written last.
+    heavy: Vec<u32>,
+    heavies: usize,
+    /// The same for all other rows: those with a fixed-width key before those without.
+    passing: Vec<u32>,
+    others: usize,
+    /// Rows of heavy hitters without a fixed-width key.
+    heavy_long: Vec<u32>,
 }
 
-/// Rows of heavy hitters.
-pub(super) struct HeavyRows {
-    pub(super) rows: Vec<u32>,
-    /// Which heavy hitter each is of.
-    pub(super) numbers: Vec<u8>,
-    /// Rows whose keys have no fixed width.
-    pub(super) long: Vec<u32>,
-}
-
-/// All other rows: those with a fixed-width key before those of `long`.
-pub(super) struct PassingRows<K> {
-    pub(super) rows: Vec<u32>,
-    /// 0 for a row of `long`; empty if no key has a fixed width.
-    pub(super) fixed_keys: Vec<K>,
-    /// What the rows have their partitions by, except those of `long`.
-    pub(super) hashes: Vec<u64>,
-    pub(super) long: LongKeys,
-}
-
-impl<K: FixedKey> SplitRows<K> {
-    /// `fixed_keys` are those of `columns`, except where rows are `long`.
-    pub(super) fn of(
+impl SplitRows {
+    /// Splits the rows of a chunk. `fixed_keys` are those of `columns`, except where rows are `long`,
+    /// and empty if all are. Returns the keys without a fixed width that pass, with their rows.
+    pub(super) fn split<K: FixedKey>(
+        &mut self,
         columns: &[ArrayRef],
         fixed_keys: &[K],
         long: &[u32],
         heavy: &HeavyHitters,
         encoding: &KeyEncoding,
         pool: Option<&Arc<MemoryPool>>,
-    ) -> Result<Self, ArrowError> {
-        let mut split = match encoding.shard_key() {
-            None => Self::of_fixed_keys(fixed_keys, long, heavy, |_key, hash| hash, pool),
-            Some(_) => {
-                let hash = |key: K, _hash| encoding.partition_hash(key.into());
-                Self::of_fixed_keys(fixed_keys, long, heavy, hash, pool)
-            }
-        };
+    ) -> Result<LongKeys, ArrowError> {
+        let rows = fixed_keys.len().max(long.len());
+        // What is there is written over.
+        self.hashes.resize(rows, 0);
+        self.numbers.resize(rows, 0);
+        self.heavy.resize(rows, 0);
+        self.passing.resize(rows, 0);
+        (self.heavies, self.others) = (0, 0);
+        self.heavy_long.clear();
+        let mut next = 0;
+        for &row in long.iter().filter(|_| !fixed_keys.is_empty()) {
+            self.split_run(next..row as usize, fixed_keys, heavy, encoding);
+            next = row as usize + 1;
+        }
+        self.split_run(next..fixed_keys.len(), fixed_keys, heavy, encoding);
+        let mut passing = LongKeys::new(pool);
         if !long.is_empty() {
-            let among_fixed_keys = encoding.has_fixed_keys();
             encoding.encoder.for_each(columns, Some(long), pool, |at, key| {
-                split.add_long(long[at], key, heavy, among_fixed_keys)
+                self.add_long(long[at], key, heavy, &mut passing)
             })?;
         }
-        Ok(split)
+        Ok(passing)
+    }
+
+    /// Rows of heavy hitters with a fixed-width key, and which of them each is of.
+    pub(super) fn heavy(&self) -> impl ExactSizeIterator<Item = (u32, u8)> + Clone {
+        let rows = self.heavy[..self.heavies].iter();
+        rows.map(|&row| (row, self.numbers[row as usize]))
+    }
+
+    /// Rows of heavy hitters without a fixed-width key.
+    pub(super) fn heavy_long(&self) -> &[u32] {
+        &self.heavy_long
+    }
+
+    /// All other rows, and what each row of the chunk has its partition by, if its key has a fixed
+    /// width.
+    pub(super) fn passing(&mut self) -> (&[u32], &mut [u64]) {
+        (&self.passing[..self.others], &mut self.hashes)
+    }
+
+    fn split_run<K: FixedKey>(
+        &mut self,
+        rows: Range<usize>,
+        fixed_keys: &[K],
+        heavy: &HeavyHitters,
+        encoding: &KeyEncoding,
+    ) {
+        match encoding.shard_key() {
+            None => self.split_run_by(rows, fixed_keys, heavy, |_key, hash| hash),
+            Some(_) => self.split_run_by(rows, fixed_keys, heavy, |key, _hash| {
+                encoding.partition_hash(key.into())
+            }),
+        }
     }
 
     /// Splits without a branch for each row: no processor guesses where heavy hitters come.
-    fn of_fixed_keys(
+    #[inline]
+    fn split_run_by<K: FixedKey>(
+        &mut self,
+        rows: Range<usize>,
         fixed_keys: &[K],
-        long: &[u32],
         heavy: &HeavyHitters,
         partition_hash: impl Fn(K, u64) -> u64,
-        pool: Option<&Arc<MemoryPool>>,
-    ) -> Self {
-        let rows = fixed_keys.len();
-        let (mut heavy_rows, mut numbers) = (vec![0; rows], vec![0; rows]);
-        let mut passing = vec![0; rows];
-        let (mut keys, mut hashes) = (vec![K::default(); rows], vec![0; rows]);
-        let (mut heavies, mut others) = (0, 0);
-        // Slices: the compiler would read a list's length again for each row.
-        let (to_heavy, to_numbers, to_passing) = (&mut *heavy_rows, &mut *numbers, &mut *passing);
-        let (to_keys, to_hashes) = (&mut *keys, &mut *hashes);
-        let mut split = |rows: Range<usize>| {
-            for (row, &key) in (rows.start as u32..).zip(&fixed_keys[rows]) {
-                let hash = hash_fixed_key(key.into());
-                let number = heavy.number(hash);
-                to_heavy[heavies] = row;
-                to_numbers[heavies] = number;
-                to_passing[others] = row;
-                to_keys[others] = key;
-                to_hashes[others] = partition_hash(key, hash);
-                let is_heavy = heavy.is(number, key.into());
-                heavies += usize::from(is_heavy);
-                others += usize::from(!is_heavy);
-            }
-        };
-        let mut next = 0;
-        for row in long.iter().map(|&row| row as usize).filter(|_| rows > 0) {
-            split(next..row);
-            next = row + 1;
+    ) {
+        // Registers for the loop.
+        let (mut heavies, mut others) = (self.heavies, self.others);
+        let (to_heavy, to_passing) = (&mut *self.heavy, &mut *self.passing);
+        let keys = &fixed_keys[rows.clone()];
+        let hashes = &mut self.hashes[rows.clone()];
+        let numbers = &mut self.numbers[rows.clone()];
+        let known = hashes.iter_mut().zip(numbers);
+        for ((row, &key), (to_hash, to_number)) in (rows.start as u32..).zip(keys).zip(known) {
+            let hash = hash_fixed_key(key.into());
+            let number = heavy.number(hash);
+            *to_hash = partition_hash(key, hash);
+            *to_number = number;
+            to_heavy[heavies] = row;
+            to_passing[others] = row;
+            let is_heavy = heavy.is(number, key.into());
+            heavies += usize::from(is_heavy);
+            others += usize::from(!is_heavy);
         }
-        split(next..rows);
-        heavy_rows.truncate(heavies);
-        numbers.truncate(heavies);
-        passing.truncate(others);
-        keys.truncate(others);
-        hashes.truncate(others);
-        Self {
-            heavy: HeavyRows {
-                rows: heavy_rows,
-                numbers,
-                long: Vec::new(),
-            },
-            passing: PassingRows {
-                rows: passing,
-                fixed_keys: keys,
-                hashes,
-                long: LongKeys::new(pool),
-            },
-        }
+        (self.heavies, self.others) = (heavies, others);
     }
 
     fn add_long(
@@ -124,18 +132,15 @@ impl<K: FixedKey> SplitRows<K> {
         row: u32,
         key: &[u8],
         heavy: &HeavyHitters,
-        among_fixed_keys: bool,
+        passing: &mut LongKeys,
     ) -> Result<(), ArrowError> {
         let hash = hash_bytes(key);
-        let passing = &mut self.passing;
         if heavy.has_long(hash) {
-            self.heavy.long.push(row);
+            self.heavy_long.push(row);
         } else {
-            let place = passing.rows.len() as u32;
-            passing.long.push(hash, place, |rows| rows.push(key))?;
-            passing.fixed_keys.extend(among_fixed_keys.then(K::default));
-            passing.hashes.push(0);
-            passing.rows.push(row);
+            passing.push(hash, row, |rows| rows.push(key))?;
+            self.passing[self.others] = row;
+            self.others += 1;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The groups of a GROUP BY, numbered in the order of their first rows.
+//! The groups of a GROUP BY, numbered as they come: of a chunk, those with fixed-width keys first.
 //!
 //! ```text
 //!   key columns ─► fixed-width key ─► table of fixed-width keys ──┐
@@ -14,31 +14,29 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::interleave;
 use arrow::error::ArrowError;
-use hashbrown::hash_table::Entry;
 
 use super::direct_address::DirectAddressTable;
-use super::fixed_keys::{FixedKey, FixedKeys};
-use super::keys::{Key, KeyEncoding, RowKeys};
+use super::fixed_key_table::FixedKeyTable;
+use super::fixed_keys::FixedKeys;
+use super::keys::{KeyEncoding, RowKeys};
 use super::long_keys::LongKeys;
-use super::partitioned_keys::{KeyAt, PartitionedKeys};
+use super::partitioned_keys::PartitionedKeys;
 use super::slot_groups::SlotKeys;
 use crate::aggregate::{GroupIds, count_all};
 use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers};
-use crate::memory::{MemoryExceeded, MemoryPool, ReservedTable, ReservedVec};
-use crate::partition::{hash_bytes, hash_fixed_key, inner};
+use crate::memory::{HashIndex, MemoryExceeded, MemoryPool, ReservedVec};
+use crate::partition::hash_bytes;
 
 pub(crate) struct GroupTable {
     encoding: Arc<KeyEncoding>,
     pool: Option<Arc<MemoryPool>>,
     firsts: ReservedVec<u64>,
-    /// 0 for a group without a fixed-width key; none behind the last group with one.
-    fixed_keys: ReservedVec<u128>,
-    packed: ReservedTable,
+    fixed_keys: FixedKeyTable,
     direct: DirectAddressTable,
     /// Their places are groups.
     long: LongKeys,
     /// The numbers of `long`.
-    encoded: ReservedTable,
+    encoded: HashIndex,
     /// The groups of the last lookup, and their row counts.
     groups: ReservedVec<u32>,
     counts: ReservedVec<u32>,
@@ -58,11 +56,10 @@ impl GroupTable {
             encoding,
             pool: pool.cloned(),
             firsts: ReservedVec::new(pool),
-            fixed_keys: ReservedVec::new(pool),
-            packed: ReservedTable::new(pool),
+            fixed_keys: FixedKeyTable::new(pool),
             direct: DirectAddressTable::new(pool),
             long: LongKeys::new(pool),
-            encoded: ReservedTable::new(pool),
+            encoded: HashIndex::new(pool),
             groups: ReservedVec::new(pool),
             counts: ReservedVec::new(pool),
         }
@@ -71,17 +68,12 @@ impl GroupTable {
     /// Makes room for `groups` in all, `long` of them without a fixed width.
     pub(crate) fn reserve(&mut self, groups: usize, long: usize) -> Result<(), MemoryExceeded> {
         let more = groups.saturating_sub(self.firsts.len());
+        let more_long = long.saturating_sub(self.long.len());
         let hashes = self.long.hashes();
-        self.encoded.reserve(long, |at| inner(hashes[at as usize]))?;
-        self.long.reserve(long.saturating_sub(self.long.len()))?;
-        if self.encoding.has_fixed_keys() {
-            let fixed_keys = &self.fixed_keys;
-            self.packed.reserve(groups - long, |group| {
-                inner(hash_fixed_key(fixed_keys[group as usize]))
-            })?;
-            if long < groups {
-                self.fixed_keys.reserve(more)?;
-            }
+        self.encoded.reserve(more_long, |at| hashes[at as usize])?;
+        self.long.reserve(more_long)?;
+        if self.encoding.has_fixed_keys() && long < groups {
+            self.fixed_keys.reserve(groups - long, more)?;
         }
         self.firsts.reserve(more)
     }
@@ -104,7 +96,7 @@ impl GroupTable {
     pub(crate) fn fixed_key(&self, group: u32) -> Option<u128> {
         match self.long_hash(group) {
             Some(_) => None,
-            None => Some(self.fixed_keys[group as usize]),
+            None => Some(self.fixed_keys.keys().at(group as usize)),
         }
     }
 
@@ -127,22 +119,30 @@ impl GroupTable {
         keys: &RowKeys,
         position: impl Fn(usize) -> u64,
     ) -> Result<(), ArrowError> {
+        let others = keys.long.iter().map(|&row| row as usize);
+        self.groups.clear();
+        self.groups.resize(keys.rows(), 0)?;
+        self.fixed_keys.find(
+            &keys.fixed_keys,
+            others,
+            &mut self.firsts,
+            &position,
+            &mut self.groups,
+        )?;
         if keys.long.is_empty() {
-            self.assign_fixed_keys(&keys.fixed_keys, position)?;
             return Ok(());
         }
-        self.groups.clear();
-        self.groups.reserve(keys.rows())?;
         let (encoding, pool) = (Arc::clone(&self.encoding), self.pool.clone());
-        encoding.for_each_key(columns, keys, pool.as_ref(), |row, key| {
-            let group = match key {
-                Key::Fixed(fixed_key) => self.group_of_fixed_key(fixed_key, || position(row))?,
-                Key::Long(key) => {
-                    self.group_of_bytes(key, hash_bytes(key), position(row), |rows| rows.push(key))?
-                }
-            };
-            Ok(self.groups.push(group)?)
-        })
+        let rows = Some(&*keys.long);
+        encoding
+            .encoder
+            .for_each(columns, rows, pool.as_ref(), |at, key| {
+                let row = keys.long[at] as usize;
+                let group =
+                    self.group_of_bytes(key, hash_bytes(key), position(row), |rows| rows.push(key))?;
+                self.groups[row] = group;
+                Ok(())
+            })
     }
 
     /// Takes the groups of rows that were found otherwise.
@@ -190,6 +190,7 @@ impl GroupTable {
     ) -> Result<bool, MemoryExceeded> {
         self.groups.clear();
         self.groups.resize(numbers.len(), 0)?;
+        self.direct.begin(numbers.len());
         let mut row = 0;
         loop {
             row += self.direct.find(&numbers[row..], &mut self.groups[row..]);
@@ -197,69 +198,59 @@ impl GroupTable {
                 return Ok(true);
             };
             let number = number.into();
-            if !self.direct.has_room(number) && !self.direct.cover(numbers)? {
+            if !self.direct.has_room(number) && !self.direct.cover(number, numbers)? {
                 return Ok(false);
             }
-            let group = self.group_of_fixed_key(number.into(), || position(row))?;
+            let firsts = &mut self.firsts;
+            let group = match self.direct.len() == firsts.len() {
+                true => self.fixed_keys.push(number, firsts, position(row))?,
+                // The other groups may include this one.
+                false => self
+                    .fixed_keys
+                    .find_one(number.into(), firsts, || position(row))?,
+            };
             self.direct.learn(number, group);
         }
     }
 
-    fn assign_fixed_keys<K: FixedKey>(
-        &mut self,
-        fixed_keys: &[K],
-        position: impl Fn(usize) -> u64,
-    ) -> Result<(), MemoryExceeded> {
-        self.groups.clear();
-        self.groups.reserve(fixed_keys.len())?;
-        if !come_in_runs(fixed_keys) {
-            for (row, &fixed_key) in fixed_keys.iter().enumerate() {
-                let group = self.group_of_fixed_key(fixed_key.into(), || position(row))?;
-                self.groups.push(group)?;
-            }
-            return Ok(());
-        }
-        let mut last = None;
-        for (row, &fixed_key) in fixed_keys.iter().enumerate() {
-            let group = match last {
-                Some((known, group)) if known == fixed_key => group,
-                _ => self.group_of_fixed_key(fixed_key.into(), || position(row))?,
-            };
-            last = Some((fixed_key, group));
-            self.groups.push(group)?;
-        }
-        Ok(())
-    }
-
-    /// A new key becomes a group at `position` of its place.
+    /// Looks up the keys at `places`. A new one becomes a group at `position` of its place.
     pub(crate) fn merge(
         &mut self,
         from: &PartitionedKeys,
         places: Range<usize>,
         position: impl Fn(usize) -> u64,
     ) -> Result<(), MemoryExceeded> {
-        let long = from.long();
-        if long.within(&places).is_empty() {
-            let start = places.start;
-            return match from.fixed_keys() {
-                FixedKeys::Narrow(keys) => self.assign_fixed_keys(&keys[places], |at| position(start + at)),
-                FixedKeys::Wide(keys) => self.assign_fixed_keys(&keys[places], |at| position(start + at)),
-            };
-        }
+        let (long, start) = (from.long(), places.start);
+        let numbers = long.within(&places);
+        let others = long.places()[numbers.clone()].iter();
+        let others = others.map(|&place| place as usize - start);
         self.groups.clear();
-        self.groups.reserve(places.len())?;
+        self.groups.resize(places.len(), 0)?;
+        let (firsts, groups) = (&mut self.firsts, &mut *self.groups);
+        let position_of = |at: usize| position(start + at);
+        match from.fixed_keys() {
+            // No key has a fixed width.
+            FixedKeys::Narrow(keys) if keys.is_empty() => {}
+            FixedKeys::Narrow(keys) => {
+                self.fixed_keys
+                    .find(&keys[places], others, firsts, position_of, groups)?;
+            }
+            FixedKeys::Wide(keys) => {
+                self.fixed_keys
+                    .find(&keys[places], others, firsts, position_of, groups)?;
+            }
+        }
+        if numbers.is_empty() {
+            return Ok(());
+        }
         let piece = self.long.share(long);
-        for (place, key) in places.clone().zip(from.at(places)) {
-            let group = match key {
-                KeyAt::Fixed(fixed_key) => self.group_of_fixed_key(fixed_key, || position(place))?,
-                KeyAt::Long(number) => {
-                    let (key, hash) = (long.rows().row(number), long.hashes()[number]);
-                    self.group_of_bytes(key, hash, position(place), |rows| {
-                        rows.push_shared(piece, long.rows(), number)
-                    })?
-                }
-            };
-            self.groups.push(group)?;
+        for number in numbers {
+            let (key, hash) = (long.rows().row(number), long.hashes()[number]);
+            let place = long.places()[number] as usize;
+            let group = self.group_of_bytes(key, hash, position(place), |rows| {
+                rows.push_shared(piece, long.rows(), number)
+            })?;
+            self.groups[place - start] = group;
         }
         Ok(())
     }
@@ -345,11 +336,11 @@ impl GroupTable {
         rows: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
     ) -> Result<Vec<ArrayRef>, ArrowError> {
         let decoded = || self.encoding.encoder.decode(rows);
-        let known = &*self.fixed_keys;
-        let Some(layout) = self.encoding.layout.as_ref().filter(|_| !known.is_empty()) else {
+        let known = self.fixed_keys.keys();
+        let Some(layout) = self.encoding.layout.as_ref().filter(|_| known.len() > 0) else {
             return decoded();
         };
-        let fixed_key = |group: usize| known.get(group).copied().unwrap_or_default();
+        let fixed_key = |group: usize| if group < known.len() { known.at(group) } else { 0 };
         let packed = layout.unpack(groups.clone().map(fixed_key))?;
         if encoded.len() == 0 {
             return Ok(packed);
@@ -371,24 +362,19 @@ impl GroupTable {
             encoding,
             pool,
             mut firsts,
-            mut fixed_keys,
-            packed,
+            fixed_keys,
             direct,
             long,
             encoded,
             groups,
             counts,
         } = self;
-        drop((packed, direct, encoded, groups, counts));
-        if !fixed_keys.is_empty() {
-            fixed_keys.resize(firsts.len(), 0)?;
-        }
-        let hashes = fixed_keys.iter().map(|&key| encoding.partition_hash(key));
-        let mut hashes = ReservedVec::collect(pool.as_ref(), hashes)?;
-        hashes.resize(firsts.len(), 0)?;
-        let (keys, order) = PartitionedKeys::new(&encoding, &fixed_keys, &mut hashes, long, pool.as_ref())?;
-        drop(hashes);
-        drop(fixed_keys);
+        drop((direct, encoded, groups, counts));
+        let (pool, groups) = (pool.as_ref(), firsts.len());
+        let (keys, order) = match fixed_keys.into_keys() {
+            FixedKeys::Narrow(keys) => PartitionedKeys::of_groups(&encoding, keys, groups, long, pool)?,
+            FixedKeys::Wide(keys) => PartitionedKeys::of_groups(&encoding, keys, groups, long, pool)?,
+        };
         firsts.arrange(&order)?;
         Ok((SlotKeys { keys, firsts }, order))
     }
@@ -399,25 +385,7 @@ impl GroupTable {
         fixed_key: u128,
         position: impl FnOnce() -> u64,
     ) -> Result<u32, MemoryExceeded> {
-        let fixed_keys = &self.fixed_keys;
-        let entry = self.packed.entry(
-            inner(hash_fixed_key(fixed_key)),
-            |group| fixed_keys[group as usize] == fixed_key,
-            |group| inner(hash_fixed_key(fixed_keys[group as usize])),
-        )?;
-        match entry {
-            Entry::Occupied(known) => Ok(*known.get()),
-            Entry::Vacant(place) => {
-                let group = next_group(&self.firsts);
-                if self.fixed_keys.len() < group as usize {
-                    self.fixed_keys.resize(group as usize, 0)?;
-                }
-                self.fixed_keys.push(fixed_key)?;
-                self.firsts.push(position())?;
-                place.insert(group);
-                Ok(group)
-            }
-        }
+        self.fixed_keys.find_one(fixed_key, &mut self.firsts, position)
     }
 
     /// `push` adds `key` to the encoded keys.
@@ -429,26 +397,21 @@ impl GroupTable {
         push: impl FnOnce(&mut EncodedRows) -> Result<(), MemoryExceeded>,
     ) -> Result<u32, MemoryExceeded> {
         let long = &self.long;
-        let is_key = |at: u32| long.hashes()[at as usize] == hash && long.rows().row(at as usize) == key;
-        if let Some(at) = self.encoded.find(inner(hash), is_key) {
-            return Ok(long.places()[at as usize]);
+        let hashes = long.hashes();
+        self.encoded.reserve(1, |number| hashes[number as usize])?;
+        let new = long.len() as u32;
+        let is_key = |number: u32| {
+            number == new || hashes[number as usize] == hash && long.rows().row(number as usize) == key
+        };
+        let number = self.encoded.look_up(1).find_or_add(hash, new, is_key);
+        if number < new {
+            return Ok(long.places()[number as usize]);
         }
         let group = next_group(&self.firsts);
-        let at = long.len() as u32;
         self.long.push(hash, group, push)?;
-        let hashes = self.long.hashes();
-        self.encoded
-            .insert(inner(hash), at, |at| inner(hashes[at as usize]))?;
         self.firsts.push(position)?;
         Ok(group)
     }
-}
-
-/// Guesses from the first rows. Elsewhere, comparing neighbours is an unpredictable branch.
-fn come_in_runs<K: Eq>(fixed_keys: &[K]) -> bool {
-    let sample = &fixed_keys[..fixed_keys.len().min(64)];
-    let repeats = sample.windows(2).filter(|pair| pair[0] == pair[1]).count();
-    2 * repeats > sample.len()
 }
 
 fn next_group(firsts: &[u64]) -> u32 {
@@ -484,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_numbered_by_their_first_row_and_null_is_one_of_them() {
+    fn groups_are_numbered_as_they_come_and_null_is_one_of_them() {
         let encoding = keys(&[DataType::Int32, DataType::Utf8]);
         let mut groups = GroupTable::new(encoding, None);
         let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None, Some(7), None, Some(7)]));
@@ -551,11 +514,11 @@ mod tests {
         );
         assert_eq!(
             assign(&mut groups, &[texts(&[Some(long), Some("a"), Some("b"), None])]),
-            [2, 0, 3, 1]
+            [3, 0, 2, 1]
         );
         assert_eq!(
             assign(&mut groups, &[texts(&[Some("b"), Some("c"), Some("a")])]),
-            [3, 4, 0]
+            [2, 4, 0]
         );
     }
 }

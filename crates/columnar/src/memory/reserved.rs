@@ -1,15 +1,12 @@
-//! Containers that reserve their memory before they grow.
+//! A list that reserves its memory before it grows.
 //!
-//! Each is one piece of memory that doubles, for random access and few values; a
-//! [`ChunkedVec`](crate::chunked::ChunkedVec) is for sequential access. While one grows, old and
+//! It is one piece of memory that doubles, for random access and few values; a
+//! [`ChunkedVec`](crate::chunked::ChunkedVec) is for sequential access. While it grows, old and
 //! new memory exist at once, and both are reserved.
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 
 use super::pool::{MemoryExceeded, MemoryPool};
 use super::reservation::Reservation;
@@ -29,6 +26,7 @@ impl<T> ReservedVec<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, value: T) -> Result<(), MemoryExceeded> {
         self.reserve(1)?;
         self.values.push(value);
@@ -50,9 +48,14 @@ impl<T> ReservedVec<T> {
         values: impl ExactSizeIterator<Item = T>,
     ) -> Result<Self, MemoryExceeded> {
         let mut list = Self::new(pool);
-        list.reserve(values.len())?;
-        list.values.extend(values);
+        list.extend(values)?;
         Ok(list)
+    }
+
+    pub(crate) fn extend(&mut self, values: impl ExactSizeIterator<Item = T>) -> Result<(), MemoryExceeded> {
+        self.reserve(values.len())?;
+        self.values.extend(values);
+        Ok(())
     }
 
     /// `order[i]`, each once, becomes value `i`.
@@ -89,6 +92,15 @@ impl<T> ReservedVec<T> {
         self.values.clear();
     }
 
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.values.truncate(len);
+    }
+
+    /// How many values it has memory for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.values.capacity()
+    }
+
     #[inline]
     pub(crate) fn reserve(&mut self, more: usize) -> Result<(), MemoryExceeded> {
         if more <= self.values.capacity() - self.values.len() {
@@ -122,101 +134,6 @@ impl<T> DerefMut for ReservedVec<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.values
-    }
-}
-
-/// Places for each value from which a table that starts over is replaced.
-const TOO_LARGE: usize = 16;
-
-/// Numbers of groups, or other small values, by hash. They are never removed one by one.
-#[derive(Debug)]
-pub(crate) struct ReservedTable<T = u32> {
-    table: HashTable<T>,
-    reservation: Reservation,
-}
-
-impl<T: Copy> ReservedTable<T> {
-    pub(crate) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
-        Self {
-            table: HashTable::new(),
-            reservation: Reservation::of(pool.cloned()),
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    #[inline]
-    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(T) -> bool) -> Option<T> {
-        self.table.find(hash, |&number| is_it(number)).copied()
-    }
-
-    /// `hash_of` returns the hashes of the others.
-    #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        hash: u64,
-        number: T,
-        hash_of: impl Fn(T) -> u64,
-    ) -> Result<(), MemoryExceeded> {
-        if self.table.len() == self.table.capacity() {
-            self.grow(1, &hash_of)?;
-        }
-        self.table.insert_unique(hash, number, |&number| hash_of(number));
-        Ok(())
-    }
-
-    #[inline]
-    pub(crate) fn entry(
-        &mut self,
-        hash: u64,
-        is_it: impl Fn(T) -> bool,
-        hash_of: impl Fn(T) -> u64,
-    ) -> Result<Entry<'_, T>, MemoryExceeded> {
-        if self.table.len() == self.table.capacity() && self.find(hash, &is_it).is_none() {
-            self.grow(1, &hash_of)?;
-        }
-        let is_it = |number: &T| is_it(*number);
-        Ok(self.table.entry(hash, is_it, |&number| hash_of(number)))
-    }
-
-    pub(crate) fn reserve(
-        &mut self,
-        numbers: usize,
-        hash_of: impl Fn(T) -> u64,
-    ) -> Result<(), MemoryExceeded> {
-        if numbers <= self.table.capacity() {
-            return Ok(());
-        }
-        self.grow(numbers - self.table.len(), &hash_of)
-    }
-
-    /// Forgets all values, and makes a new table if this one is far too large for `values`: each
-    /// start clears a table's control bytes.
-    pub(crate) fn start_over(&mut self, values: usize) -> Result<(), MemoryExceeded> {
-        if self.table.capacity() <= TOO_LARGE * values.max(16) {
-            self.table.clear();
-            return Ok(());
-        }
-        self.table = HashTable::new();
-        self.reservation.resize(0)
-    }
-
-    #[cold]
-    fn grow(&mut self, more: usize, hash_of: &impl Fn(T) -> u64) -> Result<(), MemoryExceeded> {
-        /// Bytes above the size of the smallest table.
-        const SMALLEST: usize = 64;
-        // Places are a power of two, at most seven eighths of them taken. Each is a value and a
-        // control byte.
-        let places = (self.table.len() + more).saturating_mul(8).div_ceil(7);
-        let bytes = places.next_power_of_two() * (size_of::<T>() + 1) + SMALLEST;
-        let twice = (2 * self.table.allocation_size()).max(SMALLEST);
-        self.reservation
-            .grow(if more == 1 { twice } else { bytes.max(twice) })?;
-        self.table.reserve(more, |&number| hash_of(number));
-        // The old table is freed.
-        self.reservation.resize(self.table.allocation_size())
     }
 }
 
@@ -258,25 +175,5 @@ mod tests {
             (values, reservation.bytes(), pool.used()),
             (vec![1, 2, 3], 3 * 8, 3 * 8)
         );
-    }
-
-    #[test]
-    fn a_table_charges_what_it_allocates_and_finds_what_it_holds() {
-        let pool = pool(usize::MAX);
-        let mut table = ReservedTable::new(Some(&pool));
-        let hash = |number: u32| u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for number in 0..10_000 {
-            table.insert(hash(number), number, hash).unwrap();
-            assert_eq!(pool.used(), table.table.allocation_size());
-        }
-        assert!((0..10_000).all(|number| table.find(hash(number), |found| found == number) == Some(number)));
-        assert_eq!(table.find(hash(10_000), |found| found == 10_000), None);
-        let full = Arc::new(MemoryPool::new("small", pool.used()));
-        let mut refused = ReservedTable::new(Some(&full));
-        let inserted = (0..10_000)
-            .take_while(|&number| refused.insert(hash(number), number, hash).is_ok())
-            .count();
-        assert!(inserted < 10_000 && refused.table.len() == inserted);
-        assert!(full.peak() <= full.limit());
     }
 }

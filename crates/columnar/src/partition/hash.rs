@@ -1,19 +1,18 @@
 //! The partition of a key: the top bits of a mixed hash with fixed seeds.
 //!
 //! ```text
-//!   hash  ┌ 8 bits ─┬─────────── 56 bits ───────────┐
-//!         │partition│  remixed for the inner table   │
-//!         └─────────┴────────────────────────────────┘
+//!   hash  ┌ 8 bits ─┬────────────┬── up to 32 bits ──┐
+//!         │partition│            │ place in an index │
+//!         └─────────┴────────────┴───────────────────┘
 //! ```
 //!
-//! All keys of a partition agree in these bits, so a hash table of one partition must not use them:
-//! [`inner`] multiplies.
+//! All keys of a partition agree in its bits, so an index of one partition must not use them.
 //!
 //! | user | bits |
 //! |---|---|
 //! | [`partition_index`] of n partitions | the top ones, as many as n has: the product of hash and n, above 64 bits |
 //! | GROUP BY | the top 8; ranges of partitions are the top 4 to 8 of them |
-//! | hash tables | of the remixed hash the low bits for the place, the top 7 to compare before the key |
+//! | [`HashIndex`](crate::memory::HashIndex), distinct words | the low ones, as many as there are places |
 
 use std::hash::{Hash, Hasher};
 
@@ -181,9 +180,10 @@ pub(crate) fn bits_of(hash: u64, bits: u32) -> usize {
     (hash >> (u64::BITS - bits)) as usize
 }
 
+/// Bits for a small number that are far from those of its neighbours.
 #[inline]
-pub(crate) fn inner(hash: u64) -> u64 {
-    hash.wrapping_mul(FACTOR)
+pub(crate) fn spread(number: u64) -> u64 {
+    number.wrapping_mul(FACTOR)
 }
 
 #[inline]
@@ -228,15 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn the_inner_hash_of_a_partition_spreads_in_its_low_and_its_top_bits() {
-        let hashes: Vec<u64> = (0..400_000u128)
-            .map(hash_fixed_key)
-            .filter(|&hash| bits_of(hash, 4) == 5)
-            .map(inner)
-            .collect();
-        for shift in [0, 20, 58] {
-            let (least, most) = shares(hashes.iter().map(|hash| (hash >> shift & 63) as usize));
-            assert!(least > 0.8 && most < 1.2, "{shift}: {least} to {most}");
+    fn the_hashes_of_a_partition_spread_in_their_low_bits() {
+        for step in [1, 8, 1_000, 1 << 40] {
+            let hashes = (0..400_000u128).map(|number| hash_fixed_key(number * step));
+            let own: Vec<u64> = hashes.filter(|&hash| bits_of(hash, 4) == 5).collect();
+            for shift in [0, 8, 16] {
+                let (least, most) = shares(own.iter().map(|hash| (hash >> shift & 63) as usize));
+                assert!(least > 0.8 && most < 1.2, "{step}, {shift}: {least} to {most}");
+            }
         }
     }
 

@@ -23,26 +23,27 @@ impl Starts {
     }
 }
 
-/// Stable inside a partition.
+/// `rows` by the partitions of their hashes. Stable inside a partition.
 pub(crate) fn partition_rows(
+    rows: impl ExactSizeIterator<Item = u32> + Clone,
     hashes: &[u64],
     pool: Option<&Arc<MemoryPool>>,
 ) -> Result<(ReservedVec<u32>, Starts), MemoryExceeded> {
-    let partition = |hash: u64| bits_of(hash, PARTITION_BITS);
+    let partition = |row: u32| bits_of(hashes[row as usize], PARTITION_BITS);
     let mut starts = ReservedVec::new(pool);
     starts.resize(PARTITIONS + 1, 0u32)?;
-    for &hash in hashes {
-        starts[partition(hash) + 1] += 1;
+    for row in rows.clone() {
+        starts[partition(row) + 1] += 1;
     }
     for at in 0..PARTITIONS {
         starts[at + 1] += starts[at];
     }
     let mut next = starts.to_vec();
     let mut order = ReservedVec::new(pool);
-    order.resize(hashes.len(), 0u32)?;
-    for (row, &hash) in hashes.iter().enumerate() {
-        let place = &mut next[partition(hash)];
-        order[*place as usize] = row as u32;
+    order.resize(rows.len(), 0u32)?;
+    for row in rows {
+        let place = &mut next[partition(row)];
+        order[*place as usize] = row;
         *place += 1;
     }
     Ok((order, Starts(starts)))
@@ -57,20 +58,22 @@ mod tests {
     proptest! {
         #[test]
         fn every_row_is_in_its_partition_once_and_rows_keep_their_order(
-            hashes in proptest::collection::vec(any::<u64>(), 0..500),
+            all in proptest::collection::vec((any::<u64>(), any::<bool>()), 0..500),
         ) {
-            let (order, starts) = partition_rows(&hashes, None).unwrap();
+            let (hashes, are_taken): (Vec<u64>, Vec<bool>) = all.into_iter().unzip();
+            let rows: Vec<u32> = (0..hashes.len() as u32).filter(|&row| are_taken[row as usize]).collect();
+            let (order, starts) = partition_rows(rows.iter().copied(), &hashes, None).unwrap();
             let mut all = order.to_vec();
             all.sort_unstable();
-            prop_assert!(all.iter().copied().eq(0..hashes.len() as u32));
+            prop_assert_eq!(&all, &rows);
             for partition in 0..PARTITIONS {
-                let rows = &order[starts.places(&(partition..partition + 1))];
-                prop_assert!(rows.is_sorted());
-                for &row in rows {
+                let own = &order[starts.places(&(partition..partition + 1))];
+                prop_assert!(own.is_sorted());
+                for &row in own {
                     prop_assert_eq!(bits_of(hashes[row as usize], PARTITION_BITS), partition);
                 }
             }
-            prop_assert_eq!(starts.places(&(0..PARTITIONS)), 0..hashes.len());
+            prop_assert_eq!(starts.places(&(0..PARTITIONS)), 0..rows.len());
         }
     }
 }

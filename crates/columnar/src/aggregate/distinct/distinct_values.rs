@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::word::Word;
-use crate::memory::{MemoryExceeded, MemoryPool, ReservedTable, ReservedVec};
+use crate::memory::{HashIndex, MemoryExceeded, MemoryPool, ReservedVec};
 
 /// Values that a set has room for at first, at most: a group has fewer distinct ones than pairs.
 const EXPECTED_MAX: usize = 4_096;
@@ -114,27 +114,38 @@ impl<W: Word> DistinctValues<W> for DistinctWords<W> {
 }
 
 /// Bytes with their hashes.
-pub(super) struct DistinctTexts<'a>(ReservedTable<(&'a [u8], u64)>);
+pub(super) struct DistinctTexts<'a> {
+    texts: ReservedVec<(&'a [u8], u64)>,
+    index: HashIndex,
+}
 
 impl<'a> DistinctValues<(&'a [u8], u64)> for DistinctTexts<'a> {
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
-        Self(ReservedTable::new(pool))
+        Self {
+            texts: ReservedVec::new(pool),
+            index: HashIndex::new(pool),
+        }
     }
 
     fn start_over(&mut self, pairs: usize) -> Result<(), MemoryExceeded> {
-        self.0.start_over(pairs)?;
-        self.0.reserve(pairs.min(EXPECTED_MAX), |(_bytes, hash)| hash)
+        self.texts.clear();
+        self.index.start_over(pairs.min(EXPECTED_MAX))
     }
 
     fn insert(&mut self, value: (&'a [u8], u64)) -> Result<(), MemoryExceeded> {
-        let is_it = |known: (&[u8], u64)| known == value;
-        let entry = self.0.entry(value.1, is_it, |(_bytes, hash)| hash)?;
-        entry.or_insert(value);
-        Ok(())
+        let texts = &self.texts;
+        self.index.reserve(1, |number| texts[number as usize].1)?;
+        let new = texts.len() as u32;
+        let is_it = |number: u32| number == new || texts[number as usize] == value;
+        let number = self.index.look_up(1).find_or_add(value.1, new, is_it);
+        match number == new {
+            true => self.texts.push(value),
+            false => Ok(()),
+        }
     }
 
     fn len(&self) -> usize {
-        self.0.len()
+        self.texts.len()
     }
 }
 
@@ -148,18 +159,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_group_counts_its_distinct_words_whatever_their_number_was_foreseen_as(
+        fn each_group_counts_its_distinct_values_whatever_their_number_was_foreseen_as(
             groups in proptest::collection::vec(
                 (proptest::collection::vec(0u64..600, 0..700), any::<bool>()),
                 1..4,
             ),
         ) {
-            let mut set = DistinctWords::new(None);
+            let texts: Vec<String> = (0..600).map(|word| format!("text {word}")).collect();
+            let text = |word: u64| texts[word as usize].as_bytes();
+            let (mut set, mut of_texts) = (DistinctWords::new(None), DistinctTexts::new(None));
             for (words, is_foreseen) in groups {
-                set.start_over(if is_foreseen { words.len() } else { 1 }).unwrap();
-                words.iter().for_each(|&word| set.insert(word).unwrap());
+                let foreseen = if is_foreseen { words.len() } else { 1 };
+                set.start_over(foreseen).unwrap();
+                of_texts.start_over(foreseen).unwrap();
+                for &word in &words {
+                    set.insert(word).unwrap();
+                    // Some hashes are those of several texts.
+                    of_texts.insert((text(word), word / 2)).unwrap();
+                }
                 let distinct: HashSet<u64> = words.into_iter().collect();
-                prop_assert_eq!(set.len(), distinct.len());
+                prop_assert_eq!((set.len(), of_texts.len()), (distinct.len(), distinct.len()));
             }
         }
     }

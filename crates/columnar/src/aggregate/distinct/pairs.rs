@@ -19,7 +19,7 @@ use super::distinct_values::DistinctValues as _;
 use super::lately::Lately;
 use super::values::Values;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
-use crate::partition::inner;
+use crate::partition::spread;
 
 /// A group of a part that is none here.
 const NONE: u32 = u32::MAX;
@@ -282,7 +282,7 @@ impl<'a> ByGroup<'a> {
 
 #[inline]
 fn pair_hash(group: u32, hash: u64) -> u64 {
-    hash ^ inner(u64::from(group))
+    hash ^ spread(u64::from(group))
 }
 
 #[cfg(test)]

@@ -35,6 +35,9 @@ const TEXT_BESIDE: u32 = 32;
 /// The length of a NULL text; no packed text has it.
 const TEXT_IS_NULL: u128 = 0xff;
 
+/// What stands for a text of a dictionary that does not fit.
+const IS_LONG: u128 = u128::MAX;
+
 #[derive(Clone, Debug)]
 pub(crate) struct FixedWidthLayout {
     columns: Vec<Column>,
@@ -431,19 +434,19 @@ fn pack_texts_once(
     let mut fields = vec![0; texts.values().len()];
     let mut long_texts = Vec::new();
     pack_text(texts.values(), bytes, &mut fields, &mut long_texts);
-    let mut are_long = vec![false; fields.len()];
-    long_texts.iter().for_each(|&text| are_long[text as usize] = true);
-    let keys = DictionaryKeys::of(texts);
-    for (row, fixed_key) in fixed_keys.iter_mut().enumerate() {
-        let Some(text) = keys.at(row) else {
-            put_text(fixed_key, bytes, TEXT_IS_NULL);
-            continue;
-        };
-        put_text(fixed_key, bytes, fields[text]);
-        if are_long[text] {
-            long.push(row as u32);
-        }
-    }
+    long_texts
+        .iter()
+        .for_each(|&text| fields[text as usize] = IS_LONG);
+    // Without a branch on which texts are long.
+    let mut next = long.len();
+    long.resize(next + fixed_keys.len(), 0);
+    DictionaryKeys::of(texts).for_each(|row, text| {
+        let field = text.map_or(TEXT_IS_NULL, |text| fields[text]);
+        put_text(&mut fixed_keys[row], bytes, field);
+        long[next] = row as u32;
+        next += usize::from(field == IS_LONG);
+    });
+    long.truncate(next);
 }
 
 fn put_text(fixed_key: &mut u128, bytes: usize, field: u128) {

@@ -33,25 +33,26 @@ const EMPTY: u32 = u32::MAX;
 pub(crate) struct HashIndex {
     /// A power of two, or none.
     places: ReservedVec<u32>,
-    numbers: usize,
+    /// New keys that there is room for.
+    spare: usize,
 }
 
 impl HashIndex {
     pub(crate) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             places: ReservedVec::new(pool),
-            numbers: 0,
+            spare: 0,
         }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.numbers
+        capacity(self.places.len()) - self.spare
     }
 
     /// How many new keys it has room for.
     #[inline]
     pub(crate) fn spare(&self) -> usize {
-        capacity(self.places.len()) - self.numbers
+        self.spare
     }
 
     /// Makes room for `more` new keys. `hash_of` returns the hashes of those that are there.
@@ -61,7 +62,7 @@ impl HashIndex {
         more: usize,
         hash_of: impl Fn(u32) -> u64,
     ) -> Result<(), MemoryExceeded> {
-        match more <= self.spare() {
+        match more <= self.spare {
             true => Ok(()),
             false => self.grow(more, hash_of),
         }
@@ -76,21 +77,23 @@ impl HashIndex {
         let more = numbers.len();
         self.reserve(more, &hash_of)?;
         numbers.for_each(|number| put(&mut self.places, hash_of(number), number));
-        self.numbers += more;
+        self.spare -= more;
         Ok(())
     }
 
     /// Forgets all numbers, and makes room for `keys`.
     pub(crate) fn start_over(&mut self, keys: usize) -> Result<(), MemoryExceeded> {
-        self.numbers = 0;
         let places = places_for(keys);
         if places <= self.places.len() && self.places.len() <= TOO_LARGE * places {
             self.places.fill(EMPTY);
-            return Ok(());
+        } else {
+            self.spare = 0;
+            let pool = self.places.pool().cloned();
+            self.places = ReservedVec::new(pool.as_ref());
+            self.places.resize(places, EMPTY)?;
         }
-        let pool = self.places.pool().cloned();
-        self.places = ReservedVec::new(pool.as_ref());
-        self.places.resize(places, EMPTY)
+        self.spare = capacity(self.places.len());
+        Ok(())
     }
 
     /// For at most `keys` look-ups. There must be [room](Self::reserve) for as many new keys.
@@ -102,7 +105,7 @@ impl HashIndex {
         );
         LookUp {
             places: &mut self.places,
-            numbers: &mut self.numbers,
+            spare: &mut self.spare,
         }
     }
 
@@ -110,11 +113,13 @@ impl HashIndex {
     fn grow(&mut self, more: usize, hash_of: impl Fn(u32) -> u64) -> Result<(), MemoryExceeded> {
         let pool = self.places.pool().cloned();
         let mut places = ReservedVec::new(pool.as_ref());
-        places.resize(places_for(self.numbers + more), EMPTY)?;
+        let numbers = self.len();
+        places.resize(places_for(numbers + more), EMPTY)?;
         for &number in self.places.iter().filter(|number| **number != EMPTY) {
             put(&mut places, hash_of(number), number);
         }
         self.places = places;
+        self.spare = capacity(self.places.len()) - numbers;
         Ok(())
     }
 }
@@ -122,7 +127,7 @@ impl HashIndex {
 /// Look-ups of keys, each of which may be new.
 pub(crate) struct LookUp<'i> {
     places: &'i mut [u32],
-    numbers: &'i mut usize,
+    spare: &'i mut usize,
 }
 
 impl LookUp<'_> {
@@ -136,7 +141,7 @@ impl LookUp<'_> {
             let number = self.places[place].min(new);
             if is_it(number) {
                 self.places[place] = number;
-                *self.numbers += usize::from(number == new);
+                *self.spare -= usize::from(number == new);
                 return number;
             }
             place = (place + 1) & mask;

@@ -153,26 +153,36 @@ pub(crate) fn hash_word(word: u64) -> u64 {
     fold(SEED ^ word, FACTOR)
 }
 
-/// Two words at a time, because a product waits for the one before.
+/// Four words at a time, because a product waits for the one before.
 pub(crate) fn hash_bytes(bytes: &[u8]) -> u64 {
-    let (mut low, mut high) = (SEED, FACTOR_2);
-    let mut add = |pair: &[u8; 16]| {
-        let words = u128::from_le_bytes(*pair);
-        low = fold(low ^ words as u64, FACTOR);
-        high = fold(high ^ (words >> 64) as u64, FACTOR);
+    let mut lanes = [SEED, FACTOR_2, SEED.rotate_left(16), FACTOR_2.rotate_left(16)];
+    let mut add = |first: &[u8; 16], second: &[u8; 16]| {
+        let words = [*first, *second].map(u128::from_le_bytes);
+        let words = words.map(|pair| [pair as u64, (pair >> 64) as u64]);
+        for (lane, word) in lanes.iter_mut().zip(words.as_flattened()) {
+            *lane = fold(*lane ^ word, FACTOR);
+        }
     };
-    bytes.as_chunks().0.iter().for_each(&mut add);
-    // The last 16 bytes, some of them once more, are read without a loop.
-    match bytes.last_chunk() {
-        Some(last) => add(last),
-        None => {
+    // The last bytes, some of them once more, are read without a loop.
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) if bytes.len() <= 32 => add(first, last),
+        (Some(_), Some(last)) => {
+            let (chunks, _) = bytes.as_chunks::<16>();
+            let (pairs, _) = chunks.as_chunks::<2>();
+            pairs.iter().for_each(|[first, second]| add(first, second));
+            let before = bytes[..bytes.len() - 16].last_chunk();
+            add(before.expect("more than 32 bytes"), last);
+        }
+        _ => {
             let mut last = [0; 16];
             last[..bytes.len()].copy_from_slice(bytes);
-            add(&last);
+            add(&last, &[0; 16]);
         }
     }
     // The length is added too, so that trailing zeros count.
-    fold(fold(low ^ bytes.len() as u64, FACTOR) ^ high, FACTOR_2)
+    let [a, b, c, d] = lanes;
+    let first = fold(a ^ b.rotate_left(32) ^ bytes.len() as u64, FACTOR);
+    fold(first ^ c ^ d.rotate_left(32), FACTOR_2)
 }
 
 #[inline]

@@ -197,8 +197,16 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
             .zip(values)
             .for_each(|(place, value)| *place = value.low());
         self.narrow[0] += by_width!(rows, |codes| {
-            let values = codes.iter().map(|&code| table[code as usize % VALUES_MAX]);
-            values.sum::<i64>()
+            // Four sums, because each addition waits for the one before.
+            let (fours, rest) = codes.as_chunks::<4>();
+            let value = |&code: &_| table[code as usize % VALUES_MAX];
+            let mut sums = [0i64; 4];
+            for four in fours {
+                sums.iter_mut()
+                    .zip(four)
+                    .for_each(|(sum, code)| *sum += value(code));
+            }
+            sums.iter().sum::<i64>() + rest.iter().map(value).sum::<i64>()
         });
         self.counts[0] += rows.len() as u64;
         Ok(true)

@@ -326,8 +326,8 @@ impl<'p> Grouping<'p> {
     ) -> Result<(), ExecError> {
         let fail = |error| ExecError::of("group by", error);
         let rows = fixed_keys.len().max(long.len());
-        // Each row has its number twice, a hash, that of a heavy hitter, and a copy of its key.
-        self.reserve_chunk(rows * size_of::<(u128, u32, u32, u64, u8, u128)>())?;
+        // Each row has its number twice, a partition, a heavy hitter, and a copy of its key.
+        self.reserve_chunk(rows * size_of::<(u128, u32, u32, u8, u8, u128)>())?;
         let fixed_keys = if long.len() == rows { &[] } else { fixed_keys };
         let plan = self.plan;
         let (encoding, pool) = (plan.encoding().expect("a grouping by keys"), plan.pool());
@@ -353,10 +353,10 @@ impl<'p> Grouping<'p> {
             let position = |at: usize| base + u64::from(rows.value(at));
             self.add_grouped(&columns, &arguments, &keys, position)?;
         }
-        let (rows, hashes) = split.passing();
+        let (rows, partitions) = split.passing();
         if !rows.is_empty() {
             let rows = rows.iter().copied();
-            let keys = PartitionedKeys::new(encoding, fixed_keys, rows, hashes, passing_long, pool);
+            let keys = PartitionedKeys::new(encoding, fixed_keys, rows, partitions, passing_long, pool);
             self.pass(arguments, keys?)?;
         }
         self.split = split;

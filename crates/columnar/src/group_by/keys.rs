@@ -6,7 +6,7 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers, RowEncoder};
-use crate::partition::{hash_bytes, hash_fixed_key};
+use crate::partition::{hash_bytes, hash_fixed_key, partition_of};
 
 #[derive(Debug)]
 pub(crate) struct KeyEncoding {
@@ -68,9 +68,9 @@ impl KeyEncoding {
         Ok(self)
     }
 
-    pub(crate) fn partition_hash(&self, fixed_key: u128) -> u64 {
+    pub(crate) fn partition(&self, fixed_key: u128) -> u8 {
         let mask = self.shard_key.as_ref().map_or(u128::MAX, |columns| columns.mask);
-        hash_fixed_key(fixed_key & mask)
+        partition_of(hash_fixed_key(fixed_key & mask))
     }
 
     pub(crate) fn shard_key(&self) -> Option<&ShardColumns> {
@@ -78,27 +78,31 @@ impl KeyEncoding {
     }
 
     /// Of keys without a fixed width.
-    pub(crate) fn partition_hashes(&self, shard_key: &ShardColumns, keys: &EncodedRows) -> Vec<u64> {
+    pub(crate) fn partitions_of(&self, shard_key: &ShardColumns, keys: &EncodedRows) -> Vec<u8> {
         let ShardColumns { places, encoder, .. } = shard_key;
         let columns = self.encoder.decode(keys.iter());
         let columns = columns.expect("this encoder made the keys");
         let shard_columns: Vec<ArrayRef> = places.iter().map(|&place| columns[place].clone()).collect();
-        let mut hashes = Vec::with_capacity(keys.len());
+        let mut partitions = Vec::with_capacity(keys.len());
         let encoded = encoder.for_each(&shard_columns, None, None, |_, row| {
-            hashes.push(hash_bytes(row));
+            partitions.push(partition_of(hash_bytes(row)));
             Ok(())
         });
         encoded.expect("values that were encoded before");
         // A value that fits its field is that of fixed-width keys too.
         if let Some(layout) = &self.layout {
             let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
-            layout.pack(&columns, hashes.len(), &mut fixed_keys, &mut long);
-            let is_long = layout.are_long(places, &columns, hashes.len());
-            for (row, hash) in hashes.iter_mut().enumerate().filter(|(row, _)| !is_long[*row]) {
-                *hash = self.partition_hash(fixed_keys[row]);
+            layout.pack(&columns, keys.len(), &mut fixed_keys, &mut long);
+            let is_long = layout.are_long(places, &columns, keys.len());
+            for (row, partition) in partitions
+                .iter_mut()
+                .enumerate()
+                .filter(|(row, _)| !is_long[*row])
+            {
+                *partition = self.partition(fixed_keys[row]);
             }
         }
-        hashes
+        partitions
     }
 
     pub(crate) fn has_fixed_keys(&self) -> bool {

@@ -7,7 +7,7 @@ use super::fixed_keys::{FixedKey, FixedKeys};
 use super::keys::KeyEncoding;
 use super::long_keys::LongKeys;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
-use crate::partition::{Starts, partition_rows};
+use crate::partition::{Starts, partition_of, partition_rows};
 
 /// Keys by partition, then as they came.
 pub(crate) struct PartitionedKeys {
@@ -26,35 +26,38 @@ pub(super) enum KeyAt {
 }
 
 impl PartitionedKeys {
-    /// Takes the keys of `rows`, which have their partitions by `hashes`, except those of `long`, whose
-    /// places are rows. `fixed_keys` has all rows, or is empty. The second list is the row at each
+    /// Takes the keys of `rows`. `partitions` has all rows, and those of `long`, whose places are rows,
+    /// are written to it. `fixed_keys` has all rows, or is empty. The second list is the row at each
     /// place.
     pub(super) fn new<K: FixedKey>(
         encoding: &KeyEncoding,
         fixed_keys: &[K],
         rows: impl ExactSizeIterator<Item = u32> + Clone,
-        hashes: &mut [u64],
+        partitions: &mut [u8],
         mut long: LongKeys,
         pool: Option<&Arc<MemoryPool>>,
     ) -> Result<(Self, ReservedVec<u32>), MemoryExceeded> {
         long.seal();
         let mut decoding = Reservation::of(pool.cloned());
-        let by_shard_key = match encoding.shard_key() {
+        match encoding.shard_key() {
             Some(shard_key) if long.len() > 0 => {
-                // The columns, and the encoding and hashes of some.
+                // The columns, and the encoding and partitions of some.
                 decoding.grow(3 * long.size())?;
-                Some(encoding.partition_hashes(shard_key, long.rows()))
+                let own = encoding.partitions_of(shard_key, long.rows());
+                for (&row, partition) in long.places().iter().zip(own) {
+                    partitions[row as usize] = partition;
+                }
             }
-            _ => None,
-        };
-        let long_hashes = by_shard_key.as_deref().unwrap_or(long.hashes());
-        for (&row, &hash) in long.places().iter().zip(long_hashes) {
-            hashes[row as usize] = hash;
+            _ => {
+                for (&row, &hash) in long.places().iter().zip(long.hashes()) {
+                    partitions[row as usize] = partition_of(hash);
+                }
+            }
         }
-        drop((by_shard_key, decoding));
-        let (order, starts) = partition_rows(rows, hashes, pool)?;
+        drop(decoding);
+        let (order, starts) = partition_rows(rows, partitions, pool)?;
         let fixed_keys = FixedKeys::in_order(fixed_keys, &order, pool)?;
-        long.arrange(&order, hashes.len())?;
+        long.arrange(&order, partitions.len())?;
         let keys = Self {
             fixed_keys,
             starts,
@@ -74,10 +77,17 @@ impl PartitionedKeys {
         if !fixed_keys.is_empty() {
             fixed_keys.resize(groups, K::default())?;
         }
-        let hashes = fixed_keys.iter().map(|&key| encoding.partition_hash(key.into()));
-        let mut hashes = ReservedVec::collect(pool, hashes)?;
-        hashes.resize(groups, 0)?;
-        Self::new(encoding, &fixed_keys, 0..groups as u32, &mut hashes, long, pool)
+        let partitions = fixed_keys.iter().map(|&key| encoding.partition(key.into()));
+        let mut partitions = ReservedVec::collect(pool, partitions)?;
+        partitions.resize(groups, 0)?;
+        Self::new(
+            encoding,
+            &fixed_keys,
+            0..groups as u32,
+            &mut partitions,
+            long,
+            pool,
+        )
     }
 
     pub(crate) fn places(&self, partitions: &Range<usize>) -> Range<usize> {

@@ -11,14 +11,13 @@ use super::heavy_hitters::HeavyHitters;
 use super::keys::KeyEncoding;
 use super::long_keys::LongKeys;
 use crate::memory::MemoryPool;
-use crate::partition::{hash_bytes, hash_fixed_key};
+use crate::partition::{hash_bytes, hash_fixed_key, partition_of};
 
 /// Its memory stays from chunk to chunk.
 #[derive(Debug, Default)]
 pub(super) struct SplitRows {
-    /// By row with a fixed-width key: what it has its partition by, and the only heavy hitter that its
-    /// key can be.
-    hashes: Vec<u64>,
+    /// By row with a fixed-width key: its partition, and the only heavy hitter that its key can be.
+    partitions: Vec<u8>,
     numbers: Vec<u8>,
     /// Rows of heavy hitters, as many as there are of them, and then what was written last.
     heavy: Vec<u32>,
@@ -44,7 +43,7 @@ impl SplitRows {
     ) -> Result<LongKeys, ArrowError> {
         let rows = fixed_keys.len().max(long.len());
         // What is there is written over.
-        self.hashes.resize(rows, 0);
+        self.partitions.resize(rows, 0);
         self.numbers.resize(rows, 0);
         self.heavy.resize(rows, 0);
         self.passing.resize(rows, 0);
@@ -76,10 +75,9 @@ impl SplitRows {
         &self.heavy_long
     }
 
-    /// All other rows, and what each row of the chunk has its partition by, if its key has a fixed
-    /// width.
-    pub(super) fn passing(&mut self) -> (&[u32], &mut [u64]) {
-        (&self.passing[..self.others], &mut self.hashes)
+    /// All other rows, and the partition of each row of the chunk whose key has a fixed width.
+    pub(super) fn passing(&mut self) -> (&[u32], &mut [u8]) {
+        (&self.passing[..self.others], &mut self.partitions)
     }
 
     fn split_run<K: FixedKey>(
@@ -90,9 +88,9 @@ impl SplitRows {
         encoding: &KeyEncoding,
     ) {
         match encoding.shard_key() {
-            None => self.split_run_by(rows, fixed_keys, heavy, |_key, hash| hash),
+            None => self.split_run_by(rows, fixed_keys, heavy, |_key, hash| partition_of(hash)),
             Some(_) => self.split_run_by(rows, fixed_keys, heavy, |key, _hash| {
-                encoding.partition_hash(key.into())
+                encoding.partition(key.into())
             }),
         }
     }
@@ -104,19 +102,19 @@ impl SplitRows {
         rows: Range<usize>,
         fixed_keys: &[K],
         heavy: &HeavyHitters,
-        partition_hash: impl Fn(K, u64) -> u64,
+        partition: impl Fn(K, u64) -> u8,
     ) {
         // Registers for the loop.
         let (mut heavies, mut others) = (self.heavies, self.others);
         let (to_heavy, to_passing) = (&mut *self.heavy, &mut *self.passing);
         let keys = &fixed_keys[rows.clone()];
-        let hashes = &mut self.hashes[rows.clone()];
+        let partitions = &mut self.partitions[rows.clone()];
         let numbers = &mut self.numbers[rows.clone()];
-        let known = hashes.iter_mut().zip(numbers);
-        for ((row, &key), (to_hash, to_number)) in (rows.start as u32..).zip(keys).zip(known) {
+        let known = partitions.iter_mut().zip(numbers);
+        for ((row, &key), (to_partition, to_number)) in (rows.start as u32..).zip(keys).zip(known) {
             let hash = hash_fixed_key(key.into());
             let number = heavy.number(hash);
-            *to_hash = partition_hash(key, hash);
+            *to_partition = partition(key, hash);
             *to_number = number;
             to_heavy[heavies] = row;
             to_passing[others] = row;

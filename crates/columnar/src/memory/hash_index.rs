@@ -18,9 +18,9 @@ use super::reserved::ReservedVec;
 /// Places for each number, at least. Numbers that meet are looked at one behind the other, and most
 /// look-ups in a small index end at the first.
 const PLACES_PER_NUMBER: usize = 4;
-/// The same where an index takes more than a core's second level of cache.
+/// The same in a large index, where places that are not in the cache cost more than those that meet.
 const PLACES_PER_NUMBER_OF_MANY: usize = 2;
-/// Places of a small index at most.
+/// Places of a small index at most: 128 KiB of a core's second level of cache.
 const PLACES_OF_FEW: usize = 1 << 15;
 /// Places for each that is needed, from which an index that starts over is replaced: each start
 /// clears them.
@@ -99,10 +99,7 @@ impl HashIndex {
     /// For at most `keys` look-ups. There must be [room](Self::reserve) for as many new keys.
     #[inline]
     pub(crate) fn look_up(&mut self, keys: usize) -> LookUp<'_> {
-        assert!(
-            keys <= self.spare(),
-            "there is room for each key that is looked up"
-        );
+        assert!(keys <= self.spare, "there is room for each key that is looked up");
         LookUp {
             places: &mut self.places,
             spare: &mut self.spare,

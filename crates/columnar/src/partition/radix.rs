@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::hash::bits_of;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-pub(crate) const PARTITION_BITS: u32 = 8;
-pub(crate) const PARTITIONS: usize = 1 << PARTITION_BITS;
+/// As many as a byte has values.
+pub(crate) const PARTITIONS: usize = 1 << u8::BITS;
 
 /// The start of each partition, and the end of the last.
 #[derive(Debug)]
@@ -23,13 +23,19 @@ impl Starts {
     }
 }
 
-/// `rows` by the partitions of their hashes. Stable inside a partition.
+/// The partition of a key with this hash.
+#[inline]
+pub(crate) fn partition_of(hash: u64) -> u8 {
+    bits_of(hash, u8::BITS) as u8
+}
+
+/// `rows` by their `partitions`, which all rows of a chunk have. Stable inside a partition.
 pub(crate) fn partition_rows(
     rows: impl ExactSizeIterator<Item = u32> + Clone,
-    hashes: &[u64],
+    partitions: &[u8],
     pool: Option<&Arc<MemoryPool>>,
 ) -> Result<(ReservedVec<u32>, Starts), MemoryExceeded> {
-    let partition = |row: u32| bits_of(hashes[row as usize], PARTITION_BITS);
+    let partition = |row: u32| usize::from(partitions[row as usize]);
     let mut starts = ReservedVec::new(pool);
     starts.resize(PARTITIONS + 1, 0u32)?;
     for row in rows.clone() {
@@ -58,11 +64,11 @@ mod tests {
     proptest! {
         #[test]
         fn every_row_is_in_its_partition_once_and_rows_keep_their_order(
-            all in proptest::collection::vec((any::<u64>(), any::<bool>()), 0..500),
+            all in proptest::collection::vec((any::<u8>(), any::<bool>()), 0..500),
         ) {
-            let (hashes, are_taken): (Vec<u64>, Vec<bool>) = all.into_iter().unzip();
-            let rows: Vec<u32> = (0..hashes.len() as u32).filter(|&row| are_taken[row as usize]).collect();
-            let (order, starts) = partition_rows(rows.iter().copied(), &hashes, None).unwrap();
+            let (partitions, are_taken): (Vec<u8>, Vec<bool>) = all.into_iter().unzip();
+            let rows: Vec<u32> = (0..partitions.len() as u32).filter(|&row| are_taken[row as usize]).collect();
+            let (order, starts) = partition_rows(rows.iter().copied(), &partitions, None).unwrap();
             let mut all = order.to_vec();
             all.sort_unstable();
             prop_assert_eq!(&all, &rows);
@@ -70,7 +76,7 @@ mod tests {
                 let own = &order[starts.places(&(partition..partition + 1))];
                 prop_assert!(own.is_sorted());
                 for &row in own {
-                    prop_assert_eq!(bits_of(hashes[row as usize], PARTITION_BITS), partition);
+                    prop_assert_eq!(usize::from(partitions[row as usize]), partition);
                 }
             }
             prop_assert_eq!(starts.places(&(0..PARTITIONS)), 0..rows.len());

@@ -428,7 +428,7 @@ impl fmt::Debug for GroupTable {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{AsArray, Float64Array, Int32Array, StringArray};
+    use arrow::array::{AsArray, Float64Array, Int32Array, Int64Array, StringArray};
     use arrow::datatypes::{DataType, Int32Type};
 
     use super::*;
@@ -520,5 +520,32 @@ mod tests {
             assign(&mut groups, &[texts(&[Some("b"), Some("c"), Some("a")])]),
             [2, 4, 0]
         );
+    }
+
+    #[test]
+    fn a_number_is_one_group_whether_its_place_or_its_hash_was_looked_up() {
+        let mut groups = GroupTable::new(keys(&[DataType::Int64]), None);
+        let mut assign_either = |numbers: &[Option<i64>]| {
+            let columns: [ArrayRef; 1] = [Arc::new(Int64Array::from(numbers.to_vec()))];
+            let is_direct = groups.assign_numbers(&columns, |row| row as u64).unwrap();
+            let found = match is_direct {
+                true => groups.groups().to_vec(),
+                false => assign(&mut groups, &columns),
+            };
+            (is_direct, found)
+        };
+        assert_eq!(assign_either(&[Some(5), Some(6), Some(5)]), (true, vec![0, 1, 0]));
+        assert_eq!(assign_either(&[None, Some(8), Some(5)]), (false, vec![2, 3, 0]));
+        assert_eq!(assign_either(&[Some(8), Some(9), Some(6)]), (true, vec![3, 4, 1]));
+        let far = 1 << 40;
+        assert_eq!(assign_either(&[Some(9), Some(far), None]), (false, vec![4, 5, 2]));
+        assert_eq!(
+            assign_either(&[Some(5), Some(6), Some(far)]),
+            (false, vec![0, 1, 5])
+        );
+        assert_eq!(groups.len(), 6);
+        let columns = groups.columns(None).unwrap();
+        let all = [Some(5), Some(6), None, Some(8), Some(9), Some(far)];
+        assert_eq!(columns[0].as_primitive(), &Int64Array::from(all.to_vec()));
     }
 }

@@ -243,7 +243,7 @@ mod tests {
             add(&mut index, &mut list, |key| key, key);
         });
         assert_eq!((pool.used(), pool.peak()), (4 * 128, 4 * (64 + 128)));
-        index.reserve(32, |number| u64::from(number)).unwrap_err();
+        index.reserve(32, u64::from).unwrap_err();
         assert_eq!(
             (0..17)
                 .map(|key| add(&mut index, &mut list, |key| key, key))

@@ -137,7 +137,7 @@ impl GroupPlan {
             if selection.is_all() {
                 grouping.add(&chunk)?;
             } else {
-                grouping.add(&Filtered::new(&chunk, &selection.mask()))?;
+                grouping.add(&Filtered::new(&chunk, &selection.mask(), self.group_by.exprs()))?;
             }
         }
         grouping.finish()
@@ -257,7 +257,9 @@ impl GroupPlan {
             return Ok((Vec::new(), Vec::new()));
         }
         let mask = selection.mask();
-        let columns = self.output.evaluate(&Filtered::new(&rows, &mask))?;
+        let columns = self
+            .output
+            .evaluate(&Filtered::new(&rows, &mask, self.output.exprs()))?;
         let kept = filter(&UInt64Array::from(firsts), &mask).map_err(|error| ExecError::of(having, error))?;
         self.sorted(columns, kept.as_primitive::<UInt64Type>().values().to_vec())
     }

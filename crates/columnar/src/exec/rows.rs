@@ -99,7 +99,7 @@ impl RowPlan {
             let piece = if selection.is_all() {
                 self.evaluate(&chunk)?
             } else {
-                self.evaluate(&Filtered::new(&chunk, &selection.mask()))?
+                self.evaluate(&Filtered::new(&chunk, &selection.mask(), self.exprs()))?
             };
             slot.rows += selection.count();
             if let Some(threshold) = &self.threshold {
@@ -188,12 +188,12 @@ impl RowPlan {
     }
 
     pub(super) fn evaluate(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
-        let keys = self.order.iter().map(SortKey::expr);
-        self.columns
-            .iter()
-            .chain(keys)
-            .map(|expr| expr.evaluate(rows))
-            .collect()
+        self.exprs().map(|expr| expr.evaluate(rows)).collect()
+    }
+
+    /// The output columns, then the order's keys.
+    pub(super) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.columns.iter().chain(self.order.iter().map(SortKey::expr))
     }
 
     /// `reservation` covers the pieces, then the sorted rows.

@@ -182,9 +182,7 @@ fn connect(
 ) -> Result<BooleanArray, ExecError> {
     let decided = left.evaluate_condition(source)?;
     let values = if right.can_fail() {
-        logic::where_open(&decided, connective, source, &|rows| {
-            right.evaluate_condition(rows)
-        })?
+        logic::where_open(&decided, connective, source, right)?
     } else {
         right.evaluate_condition(source)?
     };

@@ -1,12 +1,13 @@
 //! Rows that expressions read, column by column.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array as _, ArrayRef, BooleanArray, new_null_array};
 use arrow::compute::{FilterBuilder, FilterPredicate, concat};
 
 use crate::error::ExecError;
+use crate::expr::Expr;
 use crate::table::Codes;
 
 pub(crate) trait ColumnSource {
@@ -68,25 +69,42 @@ pub(crate) struct Filtered<'a> {
     source: &'a dyn ColumnSource,
     keep: BooleanArray,
     rows: usize,
+    columns_max: usize,
     /// Once a column is read: a count of rows reads none.
     predicate: OnceCell<FilterPredicate>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
 }
 
 impl<'a> Filtered<'a> {
-    pub(crate) fn new(source: &'a dyn ColumnSource, keep: &BooleanArray) -> Self {
+    /// `exprs` are those that read the rows.
+    pub(crate) fn new<'e>(
+        source: &'a dyn ColumnSource,
+        keep: &BooleanArray,
+        exprs: impl IntoIterator<Item = &'e Expr>,
+    ) -> Self {
+        let mut columns = BTreeSet::new();
+        exprs
+            .into_iter()
+            .for_each(|expr| expr.collect_columns(&mut columns));
         Self {
             source,
             keep: keep.clone(),
             rows: keep.true_count(),
+            columns_max: columns.len(),
             predicate: OnceCell::new(),
             columns: RefCell::default(),
         }
     }
 
     fn predicate(&self) -> &FilterPredicate {
-        let build = || FilterBuilder::new(&self.keep).optimize().build();
-        self.predicate.get_or_init(build)
+        self.predicate.get_or_init(|| {
+            let builder = FilterBuilder::new(&self.keep);
+            match self.columns_max {
+                // A list of the kept rows takes longer to make than one column spares by it.
+                0 | 1 => builder.build(),
+                _ => builder.optimize().build(),
+            }
+        })
     }
 }
 

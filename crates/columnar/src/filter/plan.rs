@@ -208,7 +208,7 @@ pub(super) fn narrow(
     match answers {
         Some(answers) => selection.and(&answers),
         None => {
-            let left = Filtered::new(rows, &selection.mask());
+            let left = Filtered::new(rows, &selection.mask(), [condition]);
             selection.and_compact(&condition.evaluate_condition(&left)?);
         }
     }

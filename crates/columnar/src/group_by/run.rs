@@ -67,8 +67,12 @@ impl GroupBy {
     }
 
     pub(crate) fn cost_per_row(&self) -> f64 {
-        let expressions = self.keys.iter().chain(self.aggregates.arguments());
-        expressions.map(cost_per_row).sum::<f64>() + self.aggregates.states() as f64
+        self.exprs().map(cost_per_row).sum::<f64>() + self.aggregates.states() as f64
+    }
+
+    /// The keys, then the arguments of aggregates.
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.keys.iter().chain(self.aggregates.arguments())
     }
 
     pub(crate) fn keys(&self) -> &[Expr] {

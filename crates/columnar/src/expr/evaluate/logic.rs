@@ -6,6 +6,7 @@ use arrow::compute::{and_kleene, or_kleene};
 use arrow::error::ArrowError;
 
 use crate::error::ExecError;
+use crate::expr::Expr;
 use crate::expr::source::{ColumnSource, Filtered};
 
 #[derive(Clone, Copy)]
@@ -33,7 +34,7 @@ pub(super) fn where_open(
     left: &BooleanArray,
     connective: Connective,
     source: &dyn ColumnSource,
-    right: &dyn Fn(&dyn ColumnSource) -> Result<BooleanArray, ExecError>,
+    right: &Expr,
 ) -> Result<BooleanArray, ExecError> {
     let deciding = connective.deciding();
     let same = if deciding {
@@ -48,7 +49,7 @@ pub(super) fn where_open(
     let open = !&decided;
     let open_rows = open.count_set_bits();
     if open_rows == left.len() {
-        return right(source);
+        return right.evaluate_condition(source);
     }
     if open_rows == 0 {
         let values = if deciding {
@@ -58,8 +59,8 @@ pub(super) fn where_open(
         };
         return Ok(BooleanArray::new(values, None));
     }
-    let rows = Filtered::new(source, &BooleanArray::new(open.clone(), None));
-    let values = right(&rows)?;
+    let rows = Filtered::new(source, &BooleanArray::new(open.clone(), None), [right]);
+    let values = right.evaluate_condition(&rows)?;
     Ok(spread(&values, &open, deciding))
 }
 

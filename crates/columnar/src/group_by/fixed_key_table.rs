@@ -1,4 +1,7 @@
 //! The groups of keys with a fixed width.
+//!
+//! A key's hash is taken when a look-up needs it. Dense numbers are found by their places
+//! ([`super::direct_address`]), so a table of them alone has no index.
 
 use std::sync::Arc;
 

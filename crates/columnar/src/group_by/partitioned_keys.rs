@@ -11,7 +11,7 @@ use crate::partition::{Starts, partition_of, partition_rows};
 
 /// Keys by partition, then as they came.
 pub(crate) struct PartitionedKeys {
-    /// 0 for a key without a fixed width; empty if no key has one.
+    /// Meaningless for a key without a fixed width, and empty if no key has one.
     fixed_keys: FixedKeys,
     starts: Starts,
     /// In the order of their places.

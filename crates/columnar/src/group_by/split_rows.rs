@@ -104,7 +104,7 @@ impl SplitRows {
         heavy: &HeavyHitters,
         partition: impl Fn(K, u64) -> u8,
     ) {
-        // Registers for the loop.
+        // Copies, which the loop keeps in registers.
         let (mut heavies, mut others) = (self.heavies, self.others);
         let (to_heavy, to_passing) = (&mut *self.heavy, &mut *self.passing);
         let keys = &fixed_keys[rows.clone()];

@@ -12,6 +12,9 @@ use executor_core::ports::Memory;
 use crate::policy::job::spec::Cost;
 use crate::policy::job::state::JobState;
 
+/// Nanoseconds of work for a worker. With half of them, a query of 0.41 ms alone took 0.25 ms on two
+/// workers instead of 0.42 on one, but a simulated short job of four slots beside eight heavy ones took
+/// 3.5 ms, more than a slot longer than alone.
 pub const WORTH_NS: u64 = 500_000;
 
 /// Bits after the binary point of an estimate: a unit may take less than a nanosecond.

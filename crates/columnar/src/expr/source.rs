@@ -7,7 +7,7 @@ use arrow::array::{Array as _, ArrayRef, BooleanArray, new_null_array};
 use arrow::compute::{FilterBuilder, FilterPredicate, concat};
 
 use crate::error::ExecError;
-use crate::expr::Expr;
+use crate::expr::node::Expr;
 use crate::table::Codes;
 
 pub(crate) trait ColumnSource {

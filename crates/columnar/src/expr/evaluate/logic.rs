@@ -6,7 +6,7 @@ use arrow::compute::{and_kleene, or_kleene};
 use arrow::error::ArrowError;
 
 use crate::error::ExecError;
-use crate::expr::Expr;
+use crate::expr::node::Expr;
 use crate::expr::source::{ColumnSource, Filtered};
 
 #[derive(Clone, Copy)]

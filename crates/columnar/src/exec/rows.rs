@@ -61,8 +61,7 @@ impl RowPlan {
     }
 
     pub(super) fn cost_per_row(&self) -> f64 {
-        let keys = self.order.iter().map(SortKey::expr);
-        self.columns.iter().chain(keys).map(cost_per_row).sum()
+        self.exprs().map(cost_per_row).sum()
     }
 
     pub(super) fn collect<'m, 't: 'm>(

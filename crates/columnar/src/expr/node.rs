@@ -189,6 +189,12 @@ impl Expr {
         }
     }
 
+    /// Whether the expressions together read more than one column.
+    pub(crate) fn read_several<'e>(exprs: impl IntoIterator<Item = &'e Self>) -> bool {
+        let reads = exprs.into_iter().map(|expr| expr.reads);
+        reads.fold(Reads::None, Reads::and) == Reads::Several
+    }
+
     /// Adds the columns that the expression reads.
     pub fn collect_columns(&self, columns: &mut BTreeSet<usize>) {
         if let Node::Column { index, .. } = self.node() {

@@ -1,7 +1,7 @@
 //! Rows that expressions read, column by column.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use arrow::array::{Array as _, ArrayRef, BooleanArray, new_null_array};
 use arrow::compute::{FilterBuilder, FilterPredicate, concat};
@@ -69,7 +69,7 @@ pub(crate) struct Filtered<'a> {
     source: &'a dyn ColumnSource,
     keep: BooleanArray,
     rows: usize,
-    columns_max: usize,
+    reads_several: bool,
     /// Once a column is read: a count of rows reads none.
     predicate: OnceCell<FilterPredicate>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
@@ -82,15 +82,11 @@ impl<'a> Filtered<'a> {
         keep: &BooleanArray,
         exprs: impl IntoIterator<Item = &'e Expr>,
     ) -> Self {
-        let mut columns = BTreeSet::new();
-        exprs
-            .into_iter()
-            .for_each(|expr| expr.collect_columns(&mut columns));
         Self {
             source,
             keep: keep.clone(),
             rows: keep.true_count(),
-            columns_max: columns.len(),
+            reads_several: Expr::read_several(exprs),
             predicate: OnceCell::new(),
             columns: RefCell::default(),
         }
@@ -99,10 +95,10 @@ impl<'a> Filtered<'a> {
     fn predicate(&self) -> &FilterPredicate {
         self.predicate.get_or_init(|| {
             let builder = FilterBuilder::new(&self.keep);
-            match self.columns_max {
+            match self.reads_several {
+                true => builder.optimize().build(),
                 // A list of the kept rows takes longer to make than one column spares by it.
-                0 | 1 => builder.build(),
-                _ => builder.optimize().build(),
+                false => builder.build(),
             }
         })
     }

@@ -112,6 +112,8 @@ impl FixedKeyTable {
         Ok(group)
     }
 
+    /// Makes room for keys as wide as `keys`, and indexes all known ones. The look-up that follows notes
+    /// that they are indexed.
     #[inline]
     fn prepare_for<K: FixedKey>(&mut self, keys: &[K]) -> Result<(), MemoryExceeded> {
         self.keys.widen_for(keys)?;
@@ -129,9 +131,7 @@ impl FixedKeyTable {
         // Otherwise it grows step by step.
         self.index.reserve(more, hash_of).ok();
         self.index
-            .extend(self.indexed as u32..known.len() as u32, hash_of)?;
-        self.indexed = known.len();
-        Ok(())
+            .extend(self.indexed as u32..known.len() as u32, hash_of)
     }
 }
 
@@ -178,7 +178,7 @@ impl<'t, T: FixedKey> Groups<'t, T> {
         Ok(())
     }
 
-    /// For keys of which most are equal to the one before.
+    /// [`find`](Self::find) where most keys are equal to the one before.
     fn find_runs<K: FixedKey>(
         &mut self,
         keys: &[K],

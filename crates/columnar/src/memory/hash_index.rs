@@ -121,7 +121,7 @@ impl HashIndex {
     }
 }
 
-/// Look-ups of keys, each of which may be new.
+/// Looks keys up. Each key may be new.
 pub(crate) struct LookUp<'i> {
     places: &'i mut [u32],
     spare: &'i mut usize,

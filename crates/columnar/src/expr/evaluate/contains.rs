@@ -14,7 +14,7 @@ use arrow::array::{Array as _, BooleanArray, BooleanBufferBuilder, StringViewArr
 use memchr::memmem::Finder;
 
 /// Bytes between two rows up to which they are searched as well.
-const GAP_MAX: usize = 64;
+const GAP_MAX: u32 = 64;
 
 /// Bytes of a text that lies in its view, in
 /// [Arrow's format](https://arrow.apache.org/docs/format/Columnar.html#variable-size-binary-view-layout).
@@ -30,72 +30,102 @@ pub(super) fn needle(pattern: &str) -> Option<&str> {
 /// Whether each row contains `needle`; NULL where the row is.
 pub(super) fn contains(texts: &StringViewArray, needle: &str) -> BooleanArray {
     let finder = Finder::new(needle.as_bytes());
+    let inline = InlineNeedle::new(needle.as_bytes());
     let mut found = BooleanBufferBuilder::new(texts.len());
     found.append_n(texts.len(), false);
-    let mut run = Run::default();
+    let mut run: Vec<Text> = Vec::new();
+    let (mut run_buffer, mut run_end) = (0, 0);
     for (row, &view) in texts.views().iter().enumerate() {
         // From the lowest bits on: length, the first bytes, number of the buffer, place in it.
-        let (len, buffer, begin) = (view as u32, (view >> 64) as u32, (view >> 96) as usize);
+        let (len, buffer, begin) = (view as u32, (view >> 64) as u32, (view >> 96) as u32);
         if len <= INLINE_MAX {
-            let is_found = finder.find(texts.value(row).as_bytes()).is_some();
+            let is_found = inline.as_ref().is_some_and(|needle| needle.is_in(view, len));
             found.set_bit(row, is_found);
             continue;
         }
-        if !run.is_followed_by(buffer, begin) {
-            run.search(texts, &finder, &mut found);
-            run.buffer = buffer;
+        if buffer != run_buffer || begin.wrapping_sub(run_end) > GAP_MAX {
+            search(texts, run_buffer, &run, &finder, &mut found);
+            run.clear();
+            run_buffer = buffer;
         }
-        let end = begin + len as usize;
-        run.rows.push(Text { row, begin, end });
+        run_end = begin + len;
+        run.push(Text {
+            row,
+            begin,
+            end: run_end,
+        });
     }
-    run.search(texts, &finder, &mut found);
+    search(texts, run_buffer, &run, &finder, &mut found);
     BooleanArray::new(found.finish(), texts.nulls().cloned())
 }
 
+/// A row's text, which is not in its view.
 struct Text {
     row: usize,
-    begin: usize,
-    end: usize,
+    begin: u32,
+    end: u32,
 }
 
-/// Rows whose texts follow each other in one buffer.
-#[derive(Default)]
-struct Run {
+/// Searches texts that follow each other in a buffer.
+fn search(
+    texts: &StringViewArray,
     buffer: u32,
-    rows: Vec<Text>,
+    run: &[Text],
+    finder: &Finder<'_>,
+    found: &mut BooleanBufferBuilder,
+) {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else {
+        return;
+    };
+    let bytes = &texts.data_buffers()[buffer as usize][..last.end as usize];
+    let mut at = first.begin as usize;
+    let mut rows = run.iter().peekable();
+    while let Some(place) = finder.find(&bytes[at..]) {
+        let begin = at + place;
+        let end = begin + finder.needle().len();
+        while rows.next_if(|text| (text.end as usize) < end).is_some() {}
+        let Some(text) = rows.peek() else { break };
+        at = match text.begin as usize <= begin {
+            true => {
+                found.set_bit(text.row, true);
+                text.end as usize
+            }
+            false => text.begin as usize,
+        };
+    }
 }
 
-impl Run {
-    fn is_followed_by(&self, buffer: u32, begin: usize) -> bool {
-        let last = self.rows.last();
-        last.is_some_and(|last| buffer == self.buffer && (last.end..=last.end + GAP_MAX).contains(&begin))
+/// A text that may lie in another one's view, where a search would take longer than its few places.
+struct InlineNeedle {
+    bytes: u128,
+    /// The bits that a text of as many bytes has.
+    mask: u128,
+    len: u32,
+}
+
+impl InlineNeedle {
+    /// `None` if no view has room for `needle`.
+    fn new(needle: &[u8]) -> Option<Self> {
+        let mut bytes = [0; 16];
+        let len = u32::try_from(needle.len())
+            .ok()
+            .filter(|len| *len <= INLINE_MAX)?;
+        bytes[..needle.len()].copy_from_slice(needle);
+        Some(Self {
+            bytes: u128::from_le_bytes(bytes),
+            mask: (1 << (8 * len)) - 1,
+            len,
+        })
     }
 
-    fn search(&mut self, texts: &StringViewArray, finder: &Finder<'_>, found: &mut BooleanBufferBuilder) {
-        let [first, .., last] = self.rows.as_slice() else {
-            for text in self.rows.drain(..) {
-                let is_found = finder.find(texts.value(text.row).as_bytes()).is_some();
-                found.set_bit(text.row, is_found);
-            }
-            return;
-        };
-        let bytes = &texts.data_buffers()[self.buffer as usize][..last.end];
-        let mut at = first.begin;
-        let mut rows = self.rows.iter().peekable();
-        while let Some(place) = finder.find(&bytes[at..]) {
-            let begin = at + place;
-            let end = begin + finder.needle().len();
-            while rows.next_if(|text| text.end < end).is_some() {}
-            let Some(text) = rows.peek() else { break };
-            at = match text.begin <= begin {
-                true => {
-                    found.set_bit(text.row, true);
-                    text.end
-                }
-                false => text.begin,
-            };
-        }
-        self.rows.clear();
+    /// Whether the text of `len` bytes in `view` holds the needle.
+    fn is_in(&self, view: u128, len: u32) -> bool {
+        let mut text = view >> 32;
+        (self.len..=len).any(|_| {
+            let is_here = text & self.mask == self.bytes;
+            text >>= 8;
+            is_here
+        })
     }
 }
 
@@ -120,10 +150,10 @@ mod tests {
         #[test]
         fn what_is_found_is_what_each_row_contains(
             rows in proptest::collection::vec(
-                ("[ab]{0,20}", "[ab]{0,4}", proptest::bool::weighted(0.1), proptest::bool::weighted(0.05)),
+                ("[ab]{0,20}|a{0,20}", "[ab]{0,4}", proptest::bool::weighted(0.1), proptest::bool::weighted(0.05)),
                 0..60,
             ),
-            needle in "[ab]{1,4}",
+            needle in "[ab]{1,4}|a{11,14}",
         ) {
             let mut bytes: Vec<u8> = Vec::new();
             let mut places = Vec::new();

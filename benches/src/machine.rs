@@ -41,6 +41,9 @@ fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')
 }
 
+/// Thirty ticks of 10 ms.
+const WATCHED_MIN: Duration = Duration::from_millis(300);
+
 #[derive(Debug)]
 pub(crate) struct Watch {
     busy: Option<Duration>,
@@ -59,8 +62,12 @@ impl Watch {
         }
     }
 
-    /// Average number of cores busy with other processes than this one and its ended children.
+    /// Average number of cores busy with other processes than this one and its ended children. `None`
+    /// for a time that the kernel's ticks are too coarse for.
     pub(crate) fn cores_of_others(&self) -> Option<f64> {
+        if self.since.elapsed() < WATCHED_MIN {
+            return None;
+        }
         let busy = busy()?.checked_sub(self.busy?)?;
         let children = children().saturating_sub(self.children);
         let others = busy.saturating_sub(self.own.elapsed() + children);

@@ -112,17 +112,17 @@ fn a_job_of_two_milliseconds_does_not_wake_sixty_four_workers() {
         submit(&plain, 64, does);
         plain.handed_over.get() - before
     };
-    assert_eq!(invited(short), 64, "nobody knows how long it takes");
+    assert_eq!(invited(short), 64, "without experience");
     look(64);
     assert_eq!(plain.looks_out(), 0);
-    assert_eq!(invited(short), 4, "one for each half millisecond");
-    look(4);
-    assert_eq!(invited(long), 4);
+    assert_eq!(invited(short), 8, "one for each quarter of a millisecond");
+    look(8);
+    assert_eq!(invited(long), 8);
     let before = plain.handed_over.get();
     assert!(plain.main_runs_one(0));
     assert_eq!(
         plain.handed_over.get() - before,
-        59,
+        55,
         "one for each slot that is left"
     );
 }

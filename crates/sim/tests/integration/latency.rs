@@ -54,24 +54,27 @@ fn measure(traffic: &Traffic, workers: usize) -> Figures {
     figures.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-fn alone_and_beside(alone: &Traffic, beside: &Traffic, workers: usize) -> (Figures, Figures) {
-    let (alone_figures, figures) = (measure(alone, workers), measure(beside, workers));
-    assert_eq!(figures.short.count, alone.shorts as usize);
+fn measure_beside(traffic: &Traffic, workers: usize) -> Figures {
+    let figures = measure(traffic, workers);
+    assert_eq!(figures.short.count, traffic.shorts as usize);
     let busy = figures.heavy_share + figures.short_share;
     assert!(busy > 0.95, "workers were idle beside heavy jobs:\n{figures}");
-    (alone_figures, figures)
+    figures
 }
 
+/// More than alone on two workers. On more it has all of them at once, also the reserve worker, which
+/// heavy jobs keep.
 fn takes_a_slot_more(slots: u32, slot_ns: u64) {
     for workers in WORKERS {
-        let alone = short_jobs(workers, slots);
+        let few = workers.min(2);
+        let alone = measure(&short_jobs(few, slots), few);
         let beside = Traffic {
             heavies: 8,
             heavy_slots: (1_000 * MS / slot_ns) as u32,
             heavy_slot_ns: slot_ns,
-            ..alone.clone()
+            ..short_jobs(workers, slots)
         };
-        let (alone, figures) = alone_and_beside(&alone, &beside, workers);
+        let figures = measure_beside(&beside, workers);
         let (p99, max) = (figures.short.p99_ns, figures.short.max_ns);
         let bound_ns = alone.short.p99_ns + slot_ns + OVERHEAD_NS;
         let longest_ns = beside.settled_bound_ns(workers, alone.short.max_ns);
@@ -108,7 +111,7 @@ fn a_burst_of_panics_and_cancels_costs_short_jobs_a_visit_and_heavy_ones_no_shar
             cancels: 20,
             ..alone.clone()
         };
-        let (alone, figures) = alone_and_beside(&alone, &beside, workers);
+        let (alone, figures) = (measure(&alone, workers), measure_beside(&beside, workers));
         let bound_ns = alone.short.p99_ns + beside.visit_ns();
         assert!(
             figures.short.p99_ns <= bound_ns,

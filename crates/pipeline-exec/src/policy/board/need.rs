@@ -12,10 +12,9 @@ use executor_core::ports::Memory;
 use crate::policy::job::spec::Cost;
 use crate::policy::job::state::JobState;
 
-/// Nanoseconds of work for a worker. With half of them, a query of 0.41 ms alone took 0.25 ms on two
-/// workers instead of 0.42 on one, but a simulated short job of four slots beside eight heavy ones took
-/// 3.5 ms, more than a slot longer than alone.
-pub const WORTH_NS: u64 = 500_000;
+/// Nanoseconds of work for a worker. A query of 0.43 ms on one worker takes 0.26 on two; an eighth of
+/// a millisecond for each brought no more.
+pub(crate) const WORTH_NS: u64 = 250_000;
 
 /// Bits after the binary point of an estimate: a unit may take less than a nanosecond.
 const FRACTION_BITS: u32 = 10;
@@ -105,8 +104,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_is_worth_a_worker_for_each_half_millisecond() {
-        for (work_ns, expected) in [(0, 1), (1, 1), (500_000, 1), (500_001, 2), (2_000_000, 4)] {
+    fn a_job_is_worth_a_worker_for_each_quarter_of_a_millisecond() {
+        for (work_ns, expected) in [(0, 1), (1, 1), (250_000, 1), (250_001, 2), (2_000_000, 8)] {
             assert_eq!(workers(work_ns), expected, "{work_ns} ns");
         }
         assert_eq!(workers(u64::MAX), (u64::MAX / WORTH_NS) as usize + 1);

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Between rows there may be bytes of none, as the lengths in a page of a file. What is found there,
-//! or across a row's end, is left out, and the search goes on at the next row's beginning.
+//! or across a row's end, is left out, and the search goes on at the next row's beginning. Short texts
+//! lie in their views and not among the bytes.
 
 use arrow::array::{Array as _, BooleanArray, BooleanBufferBuilder, StringViewArray};
 use memchr::memmem::Finder;
@@ -95,7 +96,8 @@ fn search(
     }
 }
 
-/// A text that may lie in another one's view, where a search would take longer than its few places.
+/// The needle for texts that lie in their views: to compare it at their few places takes less time than
+/// a search.
 struct InlineNeedle {
     bytes: u128,
     /// The bits that a text of as many bytes has.

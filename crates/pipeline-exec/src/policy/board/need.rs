@@ -14,7 +14,7 @@ use crate::policy::job::state::JobState;
 
 /// Nanoseconds of work for a worker. A query of 0.43 ms on one worker takes 0.26 on two; an eighth of
 /// a millisecond for each brought no more.
-pub(crate) const WORTH_NS: u64 = 250_000;
+pub const WORTH_NS: u64 = 250_000;
 
 /// Bits after the binary point of an estimate: a unit may take less than a nanosecond.
 const FRACTION_BITS: u32 = 10;

@@ -41,7 +41,7 @@ fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {
     lines.next()?.strip_prefix("version = \"")?.strip_suffix('"')
 }
 
-/// Thirty ticks of 10 ms.
+/// The shortest time for which the load of others is told: thirty of the kernel's ticks of 10 ms.
 const WATCHED_MIN: Duration = Duration::from_millis(300);
 
 #[derive(Debug)]

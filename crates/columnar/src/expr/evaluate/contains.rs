@@ -60,7 +60,8 @@ pub(super) fn contains(texts: &StringViewArray, needle: &str) -> BooleanArray {
     BooleanArray::new(found.finish(), texts.nulls().cloned())
 }
 
-/// A row's text, which is not in its view.
+/// A row's text, which is not in its view. Places of 32 bits, as in views: with 64 the whole takes a
+/// twentieth more time.
 struct Text {
     row: usize,
     begin: u32,

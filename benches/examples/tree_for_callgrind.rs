@@ -53,10 +53,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             total: Arc::clone(&sums),
         },
         move |node, cx| {
-            for child in [2 * node, 2 * node + 1] {
-                if child <= tasks {
-                    cx.spawn_local(child);
-                }
+            if 2 * node < tasks {
+                cx.spawn_local_all([2 * node, 2 * node + 1]);
+            } else if 2 * node <= tasks {
+                cx.spawn_local(2 * node);
             }
             cx.scratch.own += node;
         },

@@ -309,7 +309,12 @@ mod tests {
         let [alone, beside] = [0, 2].map(|heavies| beside_figures(2, heavies).unwrap());
         assert!(alone[4..].iter().all(|figure| figure.is_nan()));
         assert!(alone[0] < beside[0]);
-        assert_eq!(beside[4], beside[0] - alone[0]);
+        let [longer, beside, alone] = [beside[4], beside[0], alone[0]].map(whole_ns);
+        assert_eq!(longer, beside - alone);
+    }
+
+    fn whole_ns(ms: f64) -> i64 {
+        (ms * MS as f64).round() as i64
     }
 
     #[test]

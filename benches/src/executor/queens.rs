@@ -1,6 +1,6 @@
 //! Twelve queens: a search with a few nanoseconds of work a node.
 
-use super::recursion::{self, Recursion, halved, halved_by_chili};
+use super::recursion::{self, Recursion, Spawn, halved, halved_by_chili};
 use crate::workload::{Column, Workload};
 
 const QUEENS: u32 = 12;
@@ -80,8 +80,8 @@ impl Recursion for Board {
     }
 
     #[inline]
-    fn visit(self, spawn: impl FnMut(Self)) -> u64 {
-        Bits(self.free()).map(|square| self.with(square)).for_each(spawn);
+    fn visit(self, mut spawn: impl Spawn<Self>) -> u64 {
+        Bits(self.free()).for_each(|square| spawn.child(self.with(square)));
         self.is_solution().into()
     }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use ::rayon::Scope;
-use executor_threaded::{Executor, ExecutorConfig};
+use executor_threaded::{Executor, ExecutorConfig, Spawner};
 
 use crate::THREADS;
 use crate::contender::Contender;
@@ -15,11 +15,43 @@ use crate::pool::{Ours, rayon_pool, tokio_runtime};
 use crate::tally::{self, Meter, Tally};
 use crate::target::{Of, Target};
 
+/// Where a node's children go.
+pub(super) trait Spawn<N> {
+    fn child(&mut self, child: N);
+
+    /// All children of a node that has always as many.
+    #[inline]
+    fn children<const C: usize>(&mut self, children: [N; C]) {
+        children.into_iter().for_each(|child| self.child(child));
+    }
+}
+
+impl<N, F: FnMut(N)> Spawn<N> for F {
+    #[inline]
+    fn child(&mut self, child: N) {
+        self(child);
+    }
+}
+
+struct Ourselves<'a, N>(&'a mut Spawner<N>);
+
+impl<N> Spawn<N> for Ourselves<'_, N> {
+    #[inline]
+    fn child(&mut self, child: N) {
+        self.0.spawn_local(child);
+    }
+
+    #[inline]
+    fn children<const C: usize>(&mut self, children: [N; C]) {
+        self.0.spawn_local_all(children);
+    }
+}
+
 pub(super) trait Recursion: Copy + Send + Sync + 'static {
     fn root() -> Self;
 
     /// Passes each child to `spawn`. Returns the node's own part of the answer.
-    fn visit(self, spawn: impl FnMut(Self)) -> u64;
+    fn visit(self, spawn: impl Spawn<Self>) -> u64;
 
     fn serial(self) -> u64;
 
@@ -119,7 +151,7 @@ fn windlass<N: Recursion>(config: ExecutorConfig) -> impl FnMut() -> u64 {
         move |_| tally.slot(),
         |node, cx| {
             let (slot, spawner) = cx.parts();
-            slot.add(node.visit(|child| spawner.spawn_local(child)));
+            slot.add(node.visit(Ourselves(spawner)));
         },
     )
     .expect("the executor starts");
@@ -210,8 +242,8 @@ mod tests {
             Self(10)
         }
 
-        fn visit(self, spawn: impl FnMut(Self)) -> u64 {
-            (0..self.0).map(Self).for_each(spawn);
+        fn visit(self, mut spawn: impl Spawn<Self>) -> u64 {
+            (0..self.0).map(Self).for_each(|child| spawn.child(child));
             1
         }
 

@@ -1,6 +1,6 @@
 //! Skynet: a tree of ten-way nodes whose million leaves each add their ordinal number.
 
-use super::recursion::{self, Recursion, halved, halved_by_chili};
+use super::recursion::{self, Recursion, Spawn, halved, halved_by_chili};
 use crate::workload::{Column, Workload};
 
 const LEAVES: u32 = 1_000_000;
@@ -48,11 +48,11 @@ impl Recursion for Node {
     }
 
     #[inline]
-    fn visit(self, spawn: impl FnMut(Self)) -> u64 {
+    fn visit(self, mut spawn: impl Spawn<Self>) -> u64 {
         if self.leaves == 1 {
             return self.first.into();
         }
-        (0..WAYS).map(|index| self.child(index)).for_each(spawn);
+        spawn.children::<{ WAYS as usize }>(std::array::from_fn(|index| self.child(index as u32)));
         0
     }
 

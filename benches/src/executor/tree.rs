@@ -1,6 +1,6 @@
 //! A complete binary tree, a task a node: the tasks only spawn.
 
-use super::recursion::{self, Recursion};
+use super::recursion::{self, Recursion, Spawn};
 use crate::contender::Contender;
 use crate::workload::{Column, Workload};
 
@@ -48,9 +48,9 @@ impl<const N: u64> Recursion for Node<N> {
     }
 
     #[inline]
-    fn visit(self, spawn: impl FnMut(Self)) -> u64 {
+    fn visit(self, mut spawn: impl Spawn<Self>) -> u64 {
         if let Some(children) = self.children() {
-            children.into_iter().for_each(spawn);
+            spawn.children(children);
         }
         self.0.into()
     }

@@ -4,7 +4,7 @@
 //! The root has many children; every other node has [`CHILDREN`] or none, by a hash of its state. A
 //! few of the root's subtrees hold most of the nodes.
 
-use super::recursion::{self, Recursion, halved, halved_by_chili};
+use super::recursion::{self, Recursion, Spawn, halved, halved_by_chili};
 use crate::burn::mix;
 use crate::workload::{Column, Workload};
 
@@ -59,10 +59,14 @@ impl Recursion for Node {
     }
 
     #[inline]
-    fn visit(self, spawn: impl FnMut(Self)) -> u64 {
-        (0..self.children())
-            .map(|index| self.child(index))
-            .for_each(spawn);
+    fn visit(self, mut spawn: impl Spawn<Self>) -> u64 {
+        match self.children() {
+            CHILDREN => {
+                let children = std::array::from_fn(|index| self.child(index as u32));
+                spawn.children::<{ CHILDREN as usize }>(children);
+            }
+            other => (0..other).for_each(|index| spawn.child(self.child(index))),
+        }
         self.0
     }
 

@@ -55,7 +55,7 @@ pub struct Tuning {
     /// Counts that a worker acquires from the state word at once. 1 to 65,536, default 64.
     pub credit_block: usize,
     /// Tasks after which a worker takes from the injector first, so that its own tasks cannot
-    /// starve injected ones; fewer if they exceed 200 µs. 1 or more, default 127.
+    /// starve injected ones; fewer if they exceed 200 µs. 1 or more, default 255.
     pub fairness_interval: u32,
     /// Own short tasks that a worker's buffer holds while no worker is idle; further ones go into
     /// the overflow. 0 makes every spawned task public. At most [`PRIVATE_TASKS_MAX`], the default.
@@ -117,7 +117,7 @@ impl Default for Tuning {
             spin_iters: 200,
             park_timeout: None,
             credit_block: 64,
-            fairness_interval: 127,
+            fairness_interval: 255,
             private_tasks: PRIVATE_TASKS_MAX,
             short_task: Duration::from_micros(1),
             wake_threshold: WAKE_ON_HOARD_THRESHOLD,

@@ -116,6 +116,17 @@ impl<T, S> TaskCtx<T, S> for RecordedCtx<T, S> {
     }
 
     #[inline]
+    fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N]) {
+        let mut next = self.state.ports().log().next_task();
+        let tasks = tasks.map(|task| {
+            let id = next;
+            next = id.following();
+            Numbered { id, task }
+        });
+        self.state.spawn_local_all(tasks, |ports| ports.log().spawned());
+    }
+
+    #[inline]
     fn spawn_global(&mut self, task: T) {
         let task = self.number(task);
         self.state.spawn_global(task);

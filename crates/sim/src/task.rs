@@ -147,6 +147,17 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
         self.with(World::task_acted);
     }
 
+    fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N]) {
+        self.maybe_panic(Fault::PanicInside);
+        let tasks = tasks.map(|task| self.ports().track(task, Origin::Task));
+        let (worker, mut ids) = (self.worker_id(), tasks.each_ref().map(|task| task.id).into_iter());
+        self.state.spawn_local_all(tasks, |ports| {
+            let id = ids.next().expect("a task has a number");
+            ports.handle.with(|world| world.spawned(worker, id));
+        });
+        self.with(World::task_acted);
+    }
+
     fn spawn_global(&mut self, task: T) {
         self.maybe_panic(Fault::PanicInside);
         let task = self.ports().track(task, Origin::Task);
@@ -202,14 +213,9 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
         &mut self.metrics
     }
 
-    fn begin_search(&mut self, pops_left: impl Hash) {
+    fn begin_search(&mut self) {
         let state = &self.state;
-        self.with(|world, _| {
-            world.at_rest(|hasher| {
-                state.hash(hasher);
-                pops_left.hash(hasher);
-            });
-        });
+        self.with(|world, _| world.at_rest(|hasher| state.hash(hasher)));
     }
 
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {

@@ -1,7 +1,6 @@
 //! The context of a running task, for its user and for the policy.
 
 use std::any::Any;
-use std::hash::Hash;
 
 use crate::metrics::WorkerMetricsLocal;
 use crate::ports::bundles::WorkerPorts;
@@ -17,8 +16,7 @@ use crate::worker::state::WorkerState;
 ///     if depth == 0 {
 ///         *cx.scratch() += 1;
 ///     } else {
-///         cx.spawn_local(depth - 1);
-///         cx.spawn_local(depth - 1);
+///         cx.spawn_local_all([depth - 1, depth - 1]);
 ///     }
 /// }
 /// ```
@@ -31,6 +29,12 @@ pub trait TaskCtx<T, S> {
 
     /// Adds a task to the worker's own tasks. It runs here next unless stolen.
     fn spawn_local(&mut self, task: T);
+
+    /// Adds tasks as [`TaskCtx::spawn_local`] does, in their order, so the last one runs next. It
+    /// costs less than a call for each.
+    fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N])
+    where
+        Self: Sized;
 
     /// Adds a task to the end of the injector.
     fn spawn_global(&mut self, task: T);
@@ -64,12 +68,10 @@ pub trait WorkerCtxLike<T, S> {
     /// The worker's counters.
     fn metrics(&mut self) -> &mut WorkerMetricsLocal;
 
-    /// The worker is about to search for a task. Its next steps follow from its state, `pops_left`
-    /// (pops before its next tick), its hooks and its ports' answers.
+    /// The worker is about to search for a task. Its next steps follow from its state, its hooks
+    /// and its ports' answers.
     #[inline]
-    fn begin_search(&mut self, pops_left: impl Hash) {
-        let _ = pops_left;
-    }
+    fn begin_search(&mut self) {}
 
     /// Handles a task's panic under [`OnPanic::Isolate`](crate::OnPanic::Isolate). It may replace
     /// the scratch value, which the task may have left half changed.

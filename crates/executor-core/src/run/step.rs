@@ -10,7 +10,6 @@ use super::find::pop_task;
 use super::idle::{IdleAction, IdleHooks, IdleRound};
 use crate::ports::parking::{Park, Parking};
 use crate::worker::popped::{PopSource, Popped};
-use crate::worker::private::PopsLeft;
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +60,7 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let mut left = cx.state().pops_left();
-    match step(cx, runner, idle, trace, &mut left) {
+    match step(cx, runner, idle, trace) {
         Ok(Ran { tag, source, victim }) => WorkerStepResult::RanTask { tag, source, victim },
         Err(NothingToRun::Again) => WorkerStepResult::NoWork,
         Err(NothingToRun::Park(options)) => WorkerStepResult::ShouldPark {
@@ -86,14 +84,12 @@ pub(crate) enum NothingToRun {
     Exit(WorkerExit),
 }
 
-/// The caller holds the countdown of private pops.
 #[inline(always)] // A private task's path is a few instructions; a call, and a result in memory, would double it.
 pub(crate) fn step<T, S, C, R, I, H>(
     cx: &mut C,
     runner: &R,
     idle: &mut I,
     trace: &mut H,
-    left: &mut PopsLeft,
 ) -> Result<Ran<H::Tag>, NothingToRun>
 where
     C: WorkerCtxLike<T, S>,
@@ -101,11 +97,10 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let (task, source, victim) = match cx.state().pop_between_ticks(left) {
+    let (task, source, victim) = match cx.state().pop_between_ticks() {
         Some(task) => (task, PopSource::Local, None),
         None => {
-            let Popped { task, source, victim } = pop_with_tick(cx, idle, trace, *left)?;
-            *left = cx.state().pops_left();
+            let Popped { task, source, victim } = pop_with_tick(cx, idle, trace)?;
             (task, source, victim)
         }
     };
@@ -117,18 +112,14 @@ where
 }
 
 #[inline(never)]
-fn pop_with_tick<T, S, C, I, H>(
-    cx: &mut C,
-    idle: &mut I,
-    trace: &mut H,
-    left: PopsLeft,
-) -> Result<Popped<T>, NothingToRun>
+fn pop_with_tick<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> Result<Popped<T>, NothingToRun>
 where
     C: WorkerCtxLike<T, S>,
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    cx.begin_search(left);
+    cx.state().begin_tick_of_pop();
+    cx.begin_search();
     if let Some(task) = cx.state().pop_public_between_ticks() {
         return Ok(Popped {
             task,

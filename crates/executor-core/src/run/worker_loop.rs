@@ -141,9 +141,8 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let mut left = cx.state().pops_left();
     loop {
-        match step(cx, runner, idle, trace, &mut left) {
+        match step(cx, runner, idle, trace) {
             Ok(_) | Err(NothingToRun::Again) => {}
             Err(NothingToRun::Park(options)) => park(cx, options, trace),
             Err(NothingToRun::Exit(exit)) => return exit,

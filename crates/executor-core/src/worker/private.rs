@@ -12,33 +12,26 @@ use crate::words::sleep::SleepWord;
 const OVERFLOW_KEPT: usize = 1 << 14;
 
 #[derive(Debug, Hash)]
+#[repr(C)] // What each push and pop reads comes first, near the ports.
 pub(crate) struct PrivateTasks<T> {
-    /// Newest last. Fixed size and in place: one more pointer would cost a third of a short task's
-    /// time.
-    tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
-    /// Newer than all `tasks`. A task that spawns and ends hands its last child over here, without
-    /// the buffer's length, which each push and pop would read where the last one wrote it.
-    newest: Option<T>,
-    overflow: VecDeque<T>,
     quiet: SleepWord,
     /// `quiet` for pops; no valid word after the tick of a push, so that the next pop ticks.
     quiet_for_pops: SleepWord,
-    /// Every pop writes it and only ticks read it; the loop that pops keeps a [`PopsLeft`].
+    /// Buffer length up to which pushes need no tick.
+    room: usize,
     pops_left: u32,
     pops_set: u32,
-    /// Length of `tasks` up to which pushes need no tick.
-    room: usize,
-    /// The number of buffered tasks at the last tick, corrected for tasks that came or went without a
+    /// Newest last. Fixed size and in place: one more pointer would cost a third of a short task's
+    /// time.
+    tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
+    overflow: VecDeque<T>,
+    /// The buffer's length at the last tick, corrected for tasks that came or went without a
     /// counted push or pop. It wraps around.
     base: usize,
     capacity: usize,
     /// The buffer holds only the rest of a batch from the injector.
     holds_batch: bool,
 }
-
-/// The countdown of pops in a register: a read from memory would cost as much as a short task.
-#[derive(Clone, Copy, Debug, Hash)]
-pub(crate) struct PopsLeft(u32);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OperationCounts {
@@ -51,7 +44,6 @@ impl<T> PrivateTasks<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             tasks: ArrayVec::new(),
-            newest: None,
             overflow: VecDeque::new(),
             quiet: SleepWord::NEVER,
             quiet_for_pops: SleepWord::NEVER,
@@ -66,28 +58,24 @@ impl<T> PrivateTasks<T> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.buffered() + self.overflow.len()
-    }
-
-    #[inline]
-    fn buffered(&self) -> usize {
-        self.tasks.len() + usize::from(self.newest.is_some())
+        self.tasks.len() + self.overflow.len()
     }
 
     pub(crate) fn are_allowed(&self) -> bool {
         self.capacity > 0
     }
 
+    /// Whether `n` pushes need no tick.
     #[inline]
-    pub(crate) fn has_room(&self, word: SleepWord) -> bool {
-        word == self.quiet && self.tasks.len() < self.room
+    pub(crate) fn has_room(&self, n: usize, word: SleepWord) -> bool {
+        let places = self.tasks.len() + n;
+        // The last condition holds if the one before it does. It spares each push a comparison.
+        word == self.quiet && places <= self.room && places <= PRIVATE_TASKS_MAX
     }
 
     #[inline]
     pub(crate) fn push(&mut self, task: T) {
-        if let Some(older) = self.newest.replace(task) {
-            self.tasks.push(older);
-        }
+        self.tasks.push(task);
     }
 
     /// Follows a tick.
@@ -96,8 +84,7 @@ impl<T> PrivateTasks<T> {
             self.overflow.push_back(task);
             self.base = self.base.wrapping_sub(1);
         } else {
-            if self.buffered() >= self.capacity {
-                self.settle();
+            if self.tasks.len() >= self.capacity {
                 self.overflow_oldest(self.tasks.len().div_ceil(2));
             }
             self.push(task);
@@ -108,7 +95,6 @@ impl<T> PrivateTasks<T> {
         if run.is_empty() {
             return;
         }
-        self.settle();
         self.overflow_oldest(self.tasks.len());
         self.holds_batch = true;
         self.room = 0;
@@ -120,17 +106,21 @@ impl<T> PrivateTasks<T> {
         self.holds_batch && !self.tasks.is_empty()
     }
 
-    /// `left` comes from [`PrivateTasks::pops_left`].
+    /// [`PrivateTasks::begin_tick_of_pop`] follows `None`.
     #[inline]
-    pub(crate) fn pop_between_ticks(&mut self, word: SleepWord, left: &mut PopsLeft) -> Option<T> {
-        if word != self.quiet_for_pops {
+    pub(crate) fn pop_between_ticks(&mut self, word: SleepWord) -> Option<T> {
+        // Counted in any case, so that the count is one instruction.
+        let (left, is_over) = self.pops_left.overflowing_sub(1);
+        self.pops_left = left;
+        if is_over || word != self.quiet_for_pops {
             return None;
         }
-        let fewer = left.0.checked_sub(1)?;
-        let task = self.take_newest()?;
-        left.0 = fewer;
-        self.pops_left = fewer;
-        Some(task)
+        self.tasks.pop()
+    }
+
+    /// Takes back the count of a pop that found nothing, or needs a tick.
+    pub(crate) fn begin_tick_of_pop(&mut self) {
+        self.pops_left = self.pops_left.wrapping_add(1);
     }
 
     pub(crate) fn may_pop_between_ticks(&self, word: SleepWord) -> bool {
@@ -143,32 +133,18 @@ impl<T> PrivateTasks<T> {
         self.base = self.base.wrapping_add(1);
     }
 
-    pub(crate) fn pops_left(&self) -> PopsLeft {
-        PopsLeft(self.pops_left)
-    }
-
     pub(crate) fn pop(&mut self) -> Option<T> {
-        if self.buffered() == 0 {
+        if self.tasks.is_empty() {
             self.holds_batch = false;
             self.refill();
         }
-        let task = self.take_newest()?;
+        let task = self.tasks.pop()?;
         self.base = self.base.wrapping_sub(1);
         Some(task)
     }
 
-    #[inline(always)]
-    fn take_newest(&mut self) -> Option<T> {
-        self.newest.take().or_else(|| self.tasks.pop())
-    }
-
-    fn settle(&mut self) {
-        self.tasks.extend(self.newest.take());
-    }
-
     /// Oldest first; of a batch the last tasks, in its order.
     pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
-        self.settle();
         let from_overflow = n.min(self.overflow.len());
         let buffered = n - from_overflow;
         if self.holds_batch {
@@ -201,17 +177,16 @@ impl<T> PrivateTasks<T> {
         self.room = self.room.min(self.room_of(room));
     }
 
-    /// What `tasks` may hold of `room` for all tasks, if there is a newest beside them.
+    /// The buffer's part of `room` for all tasks.
     fn room_of(&self, room: usize) -> usize {
-        let buffered = room.saturating_sub(self.overflow.len()).min(self.capacity);
-        buffered.saturating_sub(1)
+        room.saturating_sub(self.overflow.len()).min(self.capacity)
     }
 
     pub(crate) fn take_counts(&mut self) -> OperationCounts {
         let popped = self.pops_set - self.pops_left;
-        let pushed = (self.buffered() + popped as usize).wrapping_sub(self.base);
+        let pushed = (self.tasks.len() + popped as usize).wrapping_sub(self.base);
         self.pops_set = self.pops_left;
-        self.base = self.buffered();
+        self.base = self.tasks.len();
         OperationCounts {
             pushed: u32::try_from(pushed).unwrap_or(u32::MAX),
             popped,
@@ -245,9 +220,8 @@ mod tests {
     #[test]
     fn the_newest_comes_first_and_the_oldest_go_public() {
         let mut tasks = resting(8, 9, 8);
-        let mut left = tasks.pops_left();
         (0..6).for_each(|task| tasks.push(task));
-        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(5));
+        assert_eq!(tasks.pop_between_ticks(QUIET), Some(5));
         tasks.take_counts();
         assert_eq!(tasks.take_oldest(2).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(tasks.pop(), Some(4));
@@ -275,10 +249,10 @@ mod tests {
     fn nothing_goes_into_reserve_before_the_buffer_is_full_and_then_the_older_half_does() {
         let mut tasks = resting(4, 9, 4);
         (0..4).for_each(|task| tasks.push_or_overflow(task));
-        assert_eq!((tasks.buffered(), tasks.overflow.len()), (4, 0));
+        assert_eq!((tasks.tasks.len(), tasks.overflow.len()), (4, 0));
         tasks.push_or_overflow(4);
         assert_eq!(tasks.overflow, [0, 1]);
-        assert_eq!((&tasks.tasks[..], tasks.newest), (&[2, 3][..], Some(4)));
+        assert_eq!(tasks.tasks[..], [2, 3, 4]);
     }
 
     #[test]
@@ -297,7 +271,7 @@ mod tests {
         let mut tasks = resting(8, 9, 8);
         (0..3).for_each(|task| tasks.push(task));
         tasks.push_batch(&mut (10..13).collect());
-        assert!(tasks.hold_a_batch() && !tasks.has_room(QUIET));
+        assert!(tasks.hold_a_batch() && !tasks.has_room(1, QUIET));
         assert_eq!(tasks.pop(), Some(10));
         tasks.push_or_overflow(20);
         tasks.push_or_overflow(21);
@@ -320,25 +294,23 @@ mod tests {
     #[test]
     fn each_countdown_asks_for_a_look() {
         let mut tasks = resting(8, 2, 3);
-        let mut left = tasks.pops_left();
         for task in 0..3 {
-            assert!(tasks.has_room(QUIET));
+            assert!(tasks.has_room(1, QUIET));
             tasks.push(task);
         }
-        assert!(!tasks.has_room(QUIET), "three is all the room there is");
-        assert!(!tasks.has_room(SleepWord::NEVER));
+        assert!(!tasks.has_room(1, QUIET), "three is all the room there is");
+        assert!(!tasks.has_room(1, SleepWord::NEVER));
         assert_eq!(
-            tasks.pop_between_ticks(SleepWord::NEVER, &mut left),
+            tasks.pop_between_ticks(SleepWord::NEVER),
             None,
             "the word has changed"
         );
-        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(2));
-        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(1));
-        assert_eq!(
-            tasks.pop_between_ticks(QUIET, &mut left),
-            None,
-            "two pops were free"
-        );
+        tasks.begin_tick_of_pop();
+        assert_eq!(tasks.pop_between_ticks(QUIET), Some(2));
+        assert_eq!(tasks.pop_between_ticks(QUIET), Some(1));
+        assert_eq!(tasks.pop_between_ticks(QUIET), None, "two pops were free");
+        tasks.begin_tick_of_pop();
+        assert_eq!(tasks.take_counts(), OperationCounts { pushed: 3, popped: 2 });
     }
 
     #[test]
@@ -353,22 +325,30 @@ mod tests {
     }
 
     #[test]
+    fn there_is_room_for_as_many_as_fit_below_the_next_tick() {
+        let mut tasks = resting(8, 9, 3);
+        tasks.push(0);
+        assert!(tasks.has_room(2, QUIET) && !tasks.has_room(3, QUIET));
+        let full = resting(PRIVATE_TASKS_MAX, 9, usize::MAX);
+        assert!(full.has_room(PRIVATE_TASKS_MAX, QUIET));
+        assert!(!full.has_room(PRIVATE_TASKS_MAX + 1, QUIET));
+    }
+
+    #[test]
     fn after_a_look_for_a_push_the_next_pop_looks_too() {
         let mut tasks = resting(8, 5, 3);
-        let mut left = tasks.pops_left();
         tasks.push(1);
         tasks.set_countdowns(QUIET, false, 9, 8);
-        assert!(tasks.has_room(QUIET));
-        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), None);
+        assert!(tasks.has_room(1, QUIET));
+        assert_eq!(tasks.pop_between_ticks(QUIET), None);
     }
 
     #[test]
     fn operations_are_counted_from_look_to_look() {
         let mut tasks = resting(8, 10, 8);
-        let mut left = tasks.pops_left();
         (0..5).for_each(|task| tasks.push(task));
-        tasks.pop_between_ticks(QUIET, &mut left);
-        tasks.pop_between_ticks(QUIET, &mut left);
+        tasks.pop_between_ticks(QUIET);
+        tasks.pop_between_ticks(QUIET);
         assert_eq!(tasks.take_counts(), OperationCounts { pushed: 5, popped: 2 });
         assert_eq!(tasks.take_counts(), OperationCounts::default());
         drop(tasks.take_oldest(2));

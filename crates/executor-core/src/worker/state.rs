@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::backoff::Backoff;
 use super::popped::Popped;
-use super::private::{PopsLeft, PrivateTasks};
+use super::private::PrivateTasks;
 use super::task_time::{Length, TaskTime};
 use super::victim::nth_victim;
 use crate::metrics::WorkerMetricsLocal;
@@ -28,6 +28,7 @@ const WAKE_THRESHOLD_MIN: u32 = 4;
 
 /// All that the policy keeps for one worker.
 #[derive(Debug)]
+#[repr(C)] // The ports, which each push and pop reads, are near the private tasks.
 pub struct WorkerState<T, P> {
     pub(crate) ports: P,
     pub(crate) worker: usize,
@@ -123,11 +124,36 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     /// abort.
     #[inline]
     pub fn spawn_local(&mut self, task: T) {
-        if self.private.has_room(self.sleep_word()) {
+        if self.private.has_room(1, self.sleep_word()) {
             self.private.push(task);
         } else {
             self.spawn_with_tick(task);
         }
+    }
+
+    /// Adds tasks as [`WorkerState::spawn_local`] does, in their order, so the last one runs next.
+    /// If no tick is due, one look at the idle workers serves for all of them. `after_each` follows
+    /// each task.
+    #[inline]
+    pub fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N], mut after_each: impl FnMut(&P)) {
+        if self.private.has_room(N, self.sleep_word()) {
+            for task in tasks {
+                self.private.push(task);
+                after_each(&self.ports);
+            }
+        } else {
+            for task in tasks {
+                self.spawn_with_a_look(task);
+                after_each(&self.ports);
+            }
+        }
+    }
+
+    // A call, so that the short way of `spawn_local_all` needs no memory for its tasks.
+    #[cold]
+    #[inline(never)]
+    fn spawn_with_a_look(&mut self, task: T) {
+        self.spawn_local(task);
     }
 
     /// Adds a task to the end of the injector.
@@ -181,12 +207,12 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
 
     /// Returns no task during an abort.
     #[inline]
-    pub(crate) fn pop_between_ticks(&mut self, left: &mut PopsLeft) -> Option<T> {
-        self.private.pop_between_ticks(self.sleep_word(), left)
+    pub(crate) fn pop_between_ticks(&mut self) -> Option<T> {
+        self.private.pop_between_ticks(self.sleep_word())
     }
 
-    pub(crate) fn pops_left(&self) -> PopsLeft {
-        self.private.pops_left()
+    pub(crate) fn begin_tick_of_pop(&mut self) {
+        self.private.begin_tick_of_pop();
     }
 
     pub(crate) fn pop_public_between_ticks(&mut self) -> Option<T> {

@@ -19,7 +19,7 @@ const SEARCH_TICKS: std::ops::RangeInclusive<u64> = 8..=SEARCH_TICK_MAX as u64;
 pub const SEARCH_TICK_MAX: u32 = 128;
 
 /// Largest factor by which samples become rarer while tasks stay short.
-const RELAXED_MAX: u32 = 8;
+const RELAXED_MAX: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Length {
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(due_after(&[]), Some(16));
         assert_eq!(due_after(&[(16, 5)]), Some(61));
         assert_eq!(due_after(&[(16, 5); 2]), Some(122));
-        assert_eq!(due_after(&[(16, 5); 9]), Some(488));
+        assert_eq!(due_after(&[(16, 5); 9]), Some(244));
         assert_eq!(due_after(&[(16, 5), (16, 5), (1, 90_000), (16, 5)]), Some(61));
     }
 

@@ -16,6 +16,7 @@ use crate::bench_top::{Operation, PlannedPanic, Task, Top, Worker};
 
 mod counts;
 mod looks;
+mod together;
 
 const ROOT: Task = 1_000;
 
@@ -537,7 +538,7 @@ fn outside_waits_for(config: ExecutorConfig, each_ns: u64) -> usize {
 
 #[test]
 fn the_injector_has_its_turn_within_the_interval_when_all_tasks_are_private() {
-    for fairness_interval in [1, 20, 127] {
+    for fairness_interval in [1, 20, 255] {
         let config = two().tune(|tuning| tuning.fairness_interval = fairness_interval);
         let waited = outside_waits_for(config, SMALL_NS);
         assert!(

@@ -18,8 +18,9 @@ use crate::random::task_rng;
 /// It implements [`TaskCtx`], for code that also runs in the simulator.
 // On a cache line of its own, so that a short task's memory always lies the same way: eight bytes
 // more at another place have cost 15 % of such a task's time.
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub struct WorkerCtx<T, S> {
+    spawner: Spawner<T>,
     /// Number of the worker, from 0.
     pub worker_id: usize,
     /// The worker's scratch value.
@@ -29,7 +30,6 @@ pub struct WorkerCtx<T, S> {
     /// The worker's counters; `idle` is updated when it leaves.
     pub metrics: WorkerMetricsLocal,
     on_panic: PanicHandler<S>,
-    spawner: Spawner<T>,
 }
 
 impl<T, S> WorkerCtx<T, S> {
@@ -55,6 +55,27 @@ impl<T, S> WorkerCtx<T, S> {
     #[inline]
     pub fn spawn_local(&mut self, task: T) {
         self.spawner.spawn_local(task);
+    }
+
+    /// Adds tasks as [`WorkerCtx::spawn_local`] does, in their order, so the last one runs next. A
+    /// binary tree of tasks of two nanoseconds takes nine tenths of the time that it takes with two
+    /// calls.
+    ///
+    /// ```
+    /// use executor_threaded::{Executor, ExecutorConfig};
+    ///
+    /// let tree = Executor::<u32>::new(ExecutorConfig::default(), |_| (), |depth, cx| {
+    ///     if depth > 0 {
+    ///         cx.spawn_local_all([depth - 1, depth - 1]);
+    ///     }
+    /// })?;
+    /// tree.spawn_external(10)?;
+    /// assert_eq!(tree.join().total.executed(), (1 << 11) - 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N]) {
+        self.spawner.spawn_local_all(tasks);
     }
 
     /// Adds a task to the end of the global queue.
@@ -134,6 +155,12 @@ impl<T> Spawner<T> {
         self.0.spawn_local(task);
     }
 
+    /// See [`WorkerCtx::spawn_local_all`].
+    #[inline]
+    pub fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N]) {
+        self.0.spawn_local_all(tasks, |_| ());
+    }
+
     /// See [`WorkerCtx::spawn_global`].
     #[inline]
     pub fn spawn_global(&mut self, task: T) {
@@ -182,6 +209,11 @@ impl<T, S> TaskCtx<T, S> for WorkerCtx<T, S> {
     #[inline]
     fn spawn_local(&mut self, task: T) {
         self.spawner.spawn_local(task);
+    }
+
+    #[inline]
+    fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N]) {
+        self.spawner.spawn_local_all(tasks);
     }
 
     #[inline]

@@ -243,6 +243,37 @@ both_ways_of_parking! {
     }
 }
 
+#[test]
+fn tasks_spawned_together_run_once_each_the_last_one_first() {
+    const LEVELS: usize = 5;
+    let ran = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&ran);
+    let executor = Executor::<Vec<usize>>::new(
+        config(1, None),
+        |_| (),
+        move |path, cx| {
+            if path.len() < LEVELS {
+                let child = |last| path.iter().copied().chain([last]).collect();
+                cx.spawn_local_all::<4>(std::array::from_fn(child));
+            }
+            log.lock().unwrap().push(path);
+        },
+    )
+    .expect("the executor starts");
+    executor.spawn_external(Vec::new()).expect("the gate is open");
+    let total = executor.join().total;
+    let ran = ran.lock().unwrap();
+    let nodes: usize = (0..=LEVELS as u32).map(|level| 4_usize.pow(level)).sum();
+    assert_eq!(
+        (ran.len(), total.executed(), total.spawned),
+        (nodes, nodes as u64, nodes as u64 - 1)
+    );
+    let turned: Vec<Vec<usize>> = (ran.iter())
+        .map(|path| path.iter().map(|child| 3 - child).collect())
+        .collect();
+    assert!(turned.is_sorted(), "depth first, from the last child");
+}
+
 both_ways_of_parking! {
     fn the_parts_of_a_context_can_be_borrowed_together(park_timeout) {
         let executor = Executor::<usize>::new(config(2, park_timeout), |_| vec![1, 2, 3], |task, cx| {

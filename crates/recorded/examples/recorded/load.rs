@@ -166,8 +166,7 @@ pub(crate) fn run<C: TaskCtx<Task, u64>>(task: Task, cx: &mut C) {
             *cx.scratch() ^= burn(turns);
             if depth > 0 {
                 let depth = depth - 1;
-                cx.spawn_local(Task::Tree { depth, turns });
-                cx.spawn_local(Task::Tree { depth, turns });
+                cx.spawn_local_all([Task::Tree { depth, turns }; 2]);
             }
         }
         Task::Uneven { seed, depth } => {

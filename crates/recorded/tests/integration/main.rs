@@ -10,6 +10,9 @@ use sim::{Oracle, WordName, write_chrome_trace};
 
 fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
     *cx.scratch() += 1;
+    if depth > 0 && depth.is_multiple_of(2) {
+        return cx.spawn_local_all([depth - 1; 2]);
+    }
     for child in 0..2 {
         if depth > 0 && (depth + child).is_multiple_of(4) {
             cx.spawn_global(depth - 1);

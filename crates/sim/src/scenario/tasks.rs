@@ -249,10 +249,7 @@ impl Runner {
     fn run(&self, task: Work, cx: &mut Cx<'_>) {
         match task {
             Work::Leaf | Work::Tree(0) | Work::Chain(0) | Work::Mixed(0) => {}
-            Work::Tree(depth) => {
-                cx.spawn_local(Work::Tree(depth - 1));
-                cx.spawn_local(Work::Tree(depth - 1));
-            }
+            Work::Tree(depth) => cx.spawn_local_all([Work::Tree(depth - 1); 2]),
             Work::Chain(left) if left % 2 == 0 => cx.spawn_local(Work::Chain(left - 1)),
             Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
             Work::Fan(leaves) => fan(cx, Work::Leaf, leaves),

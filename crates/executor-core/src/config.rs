@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_names_the_upper_bound_where_somebody_could_have_meant_to_pass_it() {
+    fn a_message_names_the_upper_bound_where_it_could_have_been_passed_on_purpose() {
         let message = |config: ExecutorConfig| config.validate().expect_err("it is invalid").to_string();
         assert_eq!(
             message(ExecutorConfig::default().tune(|tuning| tuning.steal_tries = 2_000)),

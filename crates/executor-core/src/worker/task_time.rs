@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn while_somebody_searches_a_look_comes_about_every_two_microseconds() {
+    fn while_a_worker_searches_a_tick_comes_about_every_two_microseconds() {
         for (each_ns, injector_every) in [(1, 128), (15, 128), (16, 125), (100, 20), (250, 8), (900, 8)] {
             assert_eq!(
                 after(&[(16, each_ns)]).search_tick_every(),

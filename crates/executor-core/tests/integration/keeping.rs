@@ -82,7 +82,7 @@ fn nothing_is_private_before_tasks_were_measured() {
 }
 
 #[test]
-fn short_tasks_stay_private_while_nobody_is_hungry_and_the_newest_runs_first() {
+fn short_tasks_stay_private_while_no_worker_is_idle_and_the_newest_runs_first() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     spawn_from_root(&top, &mut worker, 100);
     for _ in 0..100 {
@@ -212,7 +212,7 @@ fn those_that_were_given_away_are_the_oldest_and_the_rest_runs_newest_first() {
 }
 
 #[test]
-fn a_sleeper_is_woken_after_so_many_spawns_and_not_before() {
+fn a_sleeper_is_woken_after_a_number_of_spawns_and_not_before() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     top.register(1, false);
     let woken_after = Cell::new(None);
@@ -233,7 +233,7 @@ fn a_sleeper_is_woken_after_so_many_spawns_and_not_before() {
 }
 
 #[test]
-fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
+fn a_sleeper_is_woken_after_a_number_of_pops_and_not_before() {
     let wake_threshold = 12;
     let config = two().tune(|tuning| tuning.wake_threshold = wake_threshold);
     let (top, mut worker) = measured(config, SMALL_NS);
@@ -426,7 +426,7 @@ fn a_task_that_feeds_itself_does_not_bury_the_run_that_it_came_with() {
 }
 
 #[test]
-fn what_is_left_of_a_run_goes_back_to_the_injector_if_somebody_is_hungry_or_tasks_turn_out_long() {
+fn what_is_left_of_a_run_goes_back_to_the_injector_if_a_worker_is_idle_or_tasks_turn_out_long() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     hand_over(&top, 0..10);
     worker.step();

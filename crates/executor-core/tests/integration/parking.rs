@@ -110,7 +110,7 @@ fn what_was_found_in_the_last_look_runs_before_what_came_with_it_which_wakes_a_s
 }
 
 #[test]
-fn the_last_searcher_wakes_another_if_there_is_more_and_nobody_if_there_is_not() {
+fn the_last_searcher_wakes_another_worker_only_if_there_is_more() {
     for (more, woken) in [(None, vec![]), (Some(1), vec![2]), (Some(3), vec![2])] {
         let top = Top::of(4);
         top.register(2, false);

@@ -55,7 +55,7 @@ fn who_waits_is_told_of_the_end_as_well() {
 }
 
 #[test]
-fn nobody_is_told_while_nobody_waits() {
+fn no_waiter_is_told_if_there_is_none() {
     let top = Top::of(1);
     for _ in 0..2 {
         top.spawn(1);

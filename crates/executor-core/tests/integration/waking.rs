@@ -8,7 +8,7 @@ use executor_core::{ExecutorConfig, NoopTrace, TieredIdle, WorkerStepResult, wor
 use crate::bench_top::{Operation, Top, Worker};
 
 #[test]
-fn each_local_spawn_wakes_a_sleeper_until_somebody_searches() {
+fn each_local_spawn_wakes_a_sleeper_until_one_searches() {
     let top = Top::of(4);
     top.register(2, false);
     top.register(3, false);
@@ -43,7 +43,7 @@ fn a_searcher_that_leaves_tasks_in_the_injector_wakes_the_next() {
 }
 
 #[test]
-fn a_single_task_from_the_injector_wakes_nobody_else() {
+fn a_single_task_from_the_injector_wakes_no_other_worker() {
     let top = Top::of(4);
     top.spawn(1);
     top.register(1, false);

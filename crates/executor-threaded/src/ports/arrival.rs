@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_each_threads_tasks_the_first_and_then_one_in_so_many_are_watched() {
+    fn of_each_threads_tasks_the_first_and_then_each_nth_are_watched() {
         let watched =
             |n: &u32| matches!(Arrival::one(*n, || 7), Arrival::Watched(arrival) if *arrival == (*n, 7));
         let thread = std::thread::spawn(move || (0..200).filter(watched).collect::<Vec<_>>());
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_batch_one_task_in_so_many_is_watched() {
+    fn of_a_batch_each_nth_task_is_watched() {
         let mut batch = Batch {
             tasks: (0..640).collect::<Vec<u32>>().into_iter(),
             since_ns: Some(7),

@@ -254,7 +254,7 @@ both_ways_of_parking! {
         })
         .expect("the executor starts");
         executor.spawn_external(0).expect("the gate is open");
-        door.await_somebody();
+        door.await_a_waiter();
         executor.handle().shutdown();
         door.open();
         let mut tasks = executor.shutdown();
@@ -340,7 +340,7 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
-    fn dropping_an_executor_in_one_of_its_own_tasks_deadlocks_nobody_and_leaves_no_thread(park_timeout) {
+    fn dropping_an_executor_in_one_of_its_own_tasks_ends_and_leaves_no_thread(park_timeout) {
         const DROPPER: u32 = 0;
         const BEFORE: u32 = 1;
         const AFTER: u32 = 2;

@@ -211,7 +211,7 @@ impl TraceHooks<u32> for Fragile {
 }
 
 both_ways_of_parking! {
-    fn a_trace_hook_that_panics_at_any_event_loses_no_task_and_hangs_nobody(park_timeout) {
+    fn a_trace_hook_that_panics_at_any_event_loses_no_task_and_hangs_no_thread(park_timeout) {
         let kinds: [fn(&ExecTraceEvent<()>) -> bool; 6] = [
             |event| matches!(event, ExecTraceEvent::TaskStart { .. }),
             |event| matches!(event, ExecTraceEvent::TaskEnd { .. }),

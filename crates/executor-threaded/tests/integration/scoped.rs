@@ -99,7 +99,7 @@ both_ways_of_parking! {
                 },
                 |executor| {
                     executor.spawn_batch(vec![0; 100]).expect("the gate is open");
-                    door.await_somebody();
+                    door.await_a_waiter();
                     // The running task ends only when the abort has begun, or nearly so.
                     executor.shutdown();
                     door.open();
@@ -206,7 +206,7 @@ both_ways_of_parking! {
         let door = Door::default();
         let report = scope(config(1, park_timeout), |_| (), |_task: u32, _cx| door.pass(), |executor| {
             executor.spawn_batch(vec![0; 10]).expect("the gate is open");
-            door.await_somebody();
+            door.await_a_waiter();
             executor.shutdown();
             door.open();
         })

@@ -85,7 +85,7 @@ impl Door {
         self.open.store(true, Ordering::Release);
     }
 
-    pub(crate) fn await_somebody(&self) {
+    pub(crate) fn await_a_waiter(&self) {
         wait_until(|| self.reached.load(Ordering::Acquire));
     }
 }

@@ -178,7 +178,7 @@ both_ways_of_parking! {
         })
         .expect("the executor starts");
         executor.spawn_external(0).expect("the gate is open");
-        door.await_somebody();
+        door.await_a_waiter();
         // Of any 640 pushes in a row of one thread ten are watched; so are some of the worker's.
         executor.spawn_external_batch(vec![1; 640]).expect("the gate is open");
         let queued = Instant::now();

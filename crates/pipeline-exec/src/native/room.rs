@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_who_waits_is_woken_once_and_nobody_who_has_given_up() {
+    fn each_waiter_is_woken_once_and_none_that_has_given_up() {
         let room = Room::default();
         let waiters: [Arc<Counted>; 3] = Default::default();
         let [one, other, gone] = waiters.clone().map(Waker::from);

@@ -283,7 +283,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn a_panic_while_a_stage_is_dropped_hurts_nobody() {
+fn a_panic_while_a_stage_is_dropped_hurts_no_other_job() {
     let executor = PipelineExecutor::new(2).unwrap();
     for _ in 0..20 {
         executor

@@ -83,7 +83,7 @@ fn no_more_looks_are_out_than_there_are_workers() {
 }
 
 #[test]
-fn a_job_that_nobody_will_look_for_comes_back_and_leaves_no_look_out() {
+fn a_job_that_no_look_will_find_comes_back_and_leaves_no_look_out() {
     let plain = Plain::new(2, 0);
     plain.workers_leave.set(true);
     let stage = Counting::new(3);
@@ -96,7 +96,7 @@ fn a_job_that_nobody_will_look_for_comes_back_and_leaves_no_look_out() {
 }
 
 #[test]
-fn while_as_many_looks_are_out_as_there_may_be_nobody_is_asked_for_another() {
+fn while_as_many_looks_are_out_as_there_may_be_none_is_added() {
     let plain = Plain::new(1, 0);
     plain.submit("first", None, Class::Normal, vec![Counting::new(1)]);
     plain.workers_leave.set(true);

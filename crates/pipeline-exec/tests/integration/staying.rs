@@ -95,7 +95,7 @@ fn a_visit_of_a_young_job_lasts_a_quantum_whatever_comes() {
 }
 
 #[test]
-fn a_young_job_that_another_worker_has_taken_keeps_nobody_from_staying() {
+fn a_young_job_that_another_worker_has_taken_keeps_no_worker_from_staying() {
     fn submits(plain: &Plain, slot: usize) {
         takes_a_slot(plain, slot);
         if slot == 0 {

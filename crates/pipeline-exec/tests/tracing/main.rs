@@ -125,7 +125,7 @@ fn every_span_is_left_as_often_as_entered_and_closed_when_its_job_has_ended() {
 }
 
 #[test]
-fn a_stage_is_one_span_whoever_runs_it() {
+fn a_stage_is_one_span_on_any_thread() {
     let heard = heard(3, |executor| {
         for _ in 0..20 {
             drop(

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_busy_leaves_somebody_to_what_is_due_meanwhile() {
+    fn a_busy_worker_leaves_another_to_what_is_due_meanwhile() {
         let mut schedule = Schedule::default();
         schedule.thread_started();
         assert!(!schedule.lacks_thread(2), "there is nothing");

@@ -162,7 +162,7 @@ fn many_tasks_from_many_threads_all_give_their_values() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn workers_are_as_nice_as_they_are_told_and_nobody_else_is() {
+fn workers_are_as_nice_as_they_are_told_and_no_other_thread_is() {
     // Niceness is field 19 of `stat`; the split begins at field 3.
     let nice = || {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();

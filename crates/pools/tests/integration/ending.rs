@@ -30,7 +30,7 @@ fn assert_ended(pools: &Pools) {
 }
 
 #[test]
-fn pools_that_nobody_has_used_end_at_once() {
+fn unused_pools_end_at_once() {
     let pools = pools(1);
     assert!(pools.shutdown(LONG).unwrap().is_clean());
     assert_ended(&pools);

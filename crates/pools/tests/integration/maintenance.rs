@@ -28,7 +28,7 @@ fn tasks_run_at_the_same_time_up_to_the_limit_and_then_one_after_another() {
 }
 
 #[test]
-fn a_panic_disturbs_nobody_and_is_counted() {
+fn a_panic_disturbs_no_other_task_and_is_counted() {
     let pools = Pools::builder().maintenance_threads_max(1).build().unwrap();
     let (send, ended) = mpsc::channel();
     pools.maintenance().spawn(|| panic!("on purpose")).unwrap();

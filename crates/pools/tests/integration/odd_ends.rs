@@ -73,7 +73,7 @@ fn neither_does_a_cpu_task_that_never_ran() {
 }
 
 #[test]
-fn when_a_shutdown_finds_nobody_inside_all_that_was_inside_is_gone() {
+fn when_a_shutdown_finds_no_caller_inside_all_that_was_inside_is_gone() {
     struct Slow(Option<Sender<()>>);
 
     impl Future for Slow {
@@ -132,7 +132,7 @@ fn the_last_handle_may_be_captured_by_a_task_that_never_starts() {
 }
 
 #[test]
-fn the_last_handle_may_be_the_value_of_a_task_that_nobody_awaits() {
+fn the_last_handle_may_be_the_value_of_a_task_that_is_not_awaited() {
     for _ in 0..20 {
         let own = pools(1);
         let (last, (send, ended)) = (own.clone(), mpsc::channel());
@@ -149,7 +149,7 @@ fn the_last_handle_may_be_the_value_of_a_task_that_nobody_awaits() {
 }
 
 #[test]
-fn a_destructor_that_panics_on_a_worker_disturbs_nobody() {
+fn a_destructor_that_panics_on_a_worker_disturbs_no_other_task() {
     let pools = pools(1);
     let (gate, held) = hold_cpu(&pools, 1);
     let explodes = OnDrop::new(|| panic!("in a destructor"));
@@ -165,7 +165,7 @@ fn a_destructor_that_panics_on_a_worker_disturbs_nobody() {
 }
 
 #[test]
-fn a_foreign_runtime_that_is_dropped_takes_its_tasks_along_and_hangs_nobody() {
+fn a_foreign_runtime_that_is_dropped_takes_its_tasks_along_and_hangs_no_thread() {
     for flavour in [Builder::new_current_thread(), Builder::new_multi_thread()] {
         let mut flavour = flavour;
         let runtime = flavour.build().unwrap();

@@ -123,7 +123,7 @@ fn a_task_that_starts_twice_is_rejected_by_name() {
 }
 
 #[test]
-fn a_change_that_nobody_made_is_rejected_by_what_waits_for_it() {
+fn a_change_without_its_cause_is_rejected_by_what_waits_for_it() {
     let record = small_record();
     // A change to the same value leaves no trace.
     let is_change = |event: &Event| matches!(event, Event::Changed { .. }) && !is_told_by_others(event);

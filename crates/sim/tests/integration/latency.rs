@@ -161,7 +161,7 @@ fn neither_the_oldest_nor_the_heaviest_starves_for_a_minute_of_short_and_ever_he
 }
 
 #[test]
-fn nobody_starves_on_many_workers() {
+fn no_job_starves_on_many_workers() {
     for workers in [8, 16, 32, 64] {
         let traffic = Traffic {
             middles: 1,

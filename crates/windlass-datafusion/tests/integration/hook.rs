@@ -35,7 +35,7 @@ fn what_a_task_of_a_job_spawns_is_of_the_same_job_and_what_other_tasks_spawn_is_
 }
 
 #[test]
-fn a_panic_comes_to_whoever_awaits_the_task_as_it_was_thrown() {
+fn a_panic_comes_as_it_was_thrown_to_the_code_that_awaits_the_task() {
     let ours = Ours::with_workers(1);
     let payload = block_on_many_threads(ours.windlass.spawn(JobOptions::new(), async {
         let task = SpawnedTask::spawn(async { std::panic::panic_any(42_u8) });

@@ -208,7 +208,7 @@ fn a_result_that_cannot_be_written_is_an_error() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_error_that_nobody_can_read_still_has_its_exit_code() {
+fn an_error_that_cannot_be_printed_still_has_its_exit_code() {
     for (sql, code) in [("select nope from orders", 1), ("", 1)] {
         let full = std::fs::File::options()
             .write(true)

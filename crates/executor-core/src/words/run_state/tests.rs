@@ -76,7 +76,7 @@ fn a_batch_that_would_overflow_is_refused_whole() {
 }
 
 #[test]
-fn whoever_takes_from_the_largest_count_is_told_that_there_is_room_now() {
+fn a_taker_from_the_largest_count_is_told_that_there_is_room_now() {
     let state = open(usize::MAX / COUNT_UNIT - 2);
     state.accept(&Native, 2).unwrap();
     assert_eq!(state.accept(&Native, 1), Err(Refused::CountOverflow));

@@ -115,7 +115,7 @@ fn a_push_wakes_the_newest_sleeper_and_counts_it_as_a_searcher() {
 }
 
 #[test]
-fn a_push_wakes_nobody_while_somebody_searches() {
+fn a_push_wakes_no_worker_while_another_searches() {
     let (sleep, ports) = sleeping(8, [0, 1]);
     assert!(sleep.begin_search(&Native));
     assert_eq!(sleep.notify(&ports, 1), 0);
@@ -168,7 +168,7 @@ fn the_last_searcher_that_finds_work_hands_on_and_others_only_with_surplus() {
 }
 
 #[test]
-fn nobody_is_woken_for_nothing_when_the_last_searcher_has_found_the_only_task() {
+fn no_worker_is_woken_for_nothing_when_the_last_searcher_has_found_the_only_task() {
     let (sleep, ports) = sleeping(8, [6, 7]);
     assert!(sleep.begin_search(&Native));
     assert_eq!(sleep.found_work(&ports, Search::Yes, false, || false), 0);
@@ -224,7 +224,7 @@ fn aborting_is_neither_the_end_nor_hunger() {
 }
 
 #[test]
-fn a_sleeper_that_nobody_has_chosen_parks_again_and_one_that_was_chosen_is_a_searcher() {
+fn a_sleeper_that_was_not_chosen_parks_again_and_one_that_was_chosen_is_a_searcher() {
     use Meanwhile::{Nothing, Publish};
     let (sleep, _) = sleeping(4, []);
     let sleeper = Sleeper::of(&sleep, &[Nothing, Nothing, Publish]);
@@ -283,7 +283,7 @@ fn who_finds_something_after_it_was_chosen_is_a_searcher_and_leaves_the_others_t
 }
 
 #[test]
-fn who_finds_something_before_anybody_chose_it_takes_its_own_ticket_back() {
+fn a_worker_that_finds_something_before_it_was_chosen_takes_its_own_ticket_back() {
     let (sleep, ports) = sleeping(4, [0, 3]);
     let sleeper = Sleeper::of(&sleep, &[]);
     assert_eq!(sleeper.sleep(2, NO_SPIN, || Some('t')), Slept::Found('t'));
@@ -319,7 +319,7 @@ fn the_end_is_noticed_before_parking_while_parked_and_after_a_timeout() {
 }
 
 #[test]
-fn a_waker_that_holds_a_ticket_at_the_end_finds_nobody_to_wake() {
+fn a_waker_that_holds_a_ticket_at_the_end_finds_no_sleeper() {
     let (sleep, ports) = sleeping(4, [1, 2]);
     let word = sleep.peek(&Native).0;
     sleep.take_tickets(&Native, word, 1).unwrap();

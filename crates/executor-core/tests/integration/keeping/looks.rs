@@ -38,7 +38,7 @@ fn what_is_in_reserve_is_newer_than_the_public_queue_and_comes_first() {
 }
 
 #[test]
-fn while_nobody_is_hungry_private_tasks_need_hardly_a_look() {
+fn while_no_worker_is_idle_private_tasks_need_hardly_a_tick() {
     let config = two().tune(|tuning| tuning.credit_block = 256);
     let (top, mut worker) = measured(config, SMALL_NS);
     let n = 200;
@@ -85,7 +85,7 @@ fn who_begins_to_search_during_a_long_task_is_given_everything_at_its_end() {
 }
 
 #[test]
-fn the_clock_is_read_at_looks_while_somebody_sleeps_and_could_be_given_something() {
+fn the_clock_is_read_at_ticks_while_a_sleeper_could_be_given_something() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     run_root(&top, &mut worker, |cx| {
         spawn(cx, 30);
@@ -216,7 +216,7 @@ fn what_became_public_and_who_was_woken_is_counted() {
 }
 
 #[test]
-fn a_task_is_told_whether_anybody_is_hungry() {
+fn a_task_is_told_whether_a_worker_is_idle() {
     let top = Top::new(two());
     let mut worker = top.worker(0);
     let asked = |worker: &mut Worker| {
@@ -263,7 +263,7 @@ fn a_sleeper_is_woken_for_as_many_operations_as_take_as_long_as_the_last_wake() 
 }
 
 #[test]
-fn what_wakes_nobody_says_nothing_about_how_long_a_wake_takes() {
+fn a_publication_without_a_wake_says_nothing_about_how_long_a_wake_takes() {
     for somebody_searches in [false, true] {
         let (top, mut worker) = measured(two(), SMALL_NS);
         run_root(&top, &mut worker, |cx| {

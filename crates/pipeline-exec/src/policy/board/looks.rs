@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_that_is_laid_down_is_taken_up_again_if_there_is_something_and_nobody_was_first() {
+    fn a_look_that_is_laid_down_is_taken_up_again_if_there_is_something_and_no_other_came_first() {
         let looks = Looks::new(2, NativeWord::new);
         assert_eq!(looks.take_up(&Native, 2), 2);
         assert!(looks.lay_down(&Native, || true));

@@ -117,59 +117,65 @@ impl<'p> Grouping<'p> {
     }
 
     fn add_rows(&mut self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
-        let Some(encoding) = self.plan.encoding() else {
+        if self.plan.encoding().is_none() {
             return self.plan.aggregates().update_single(&mut self.states, rows);
-        };
+        }
         let count = rows.rows();
         assert!(
             u32::try_from(self.rows + count).is_ok(),
             "fewer than 2^32 rows in a slot"
         );
-        let passes_through = matches!(self.mode.as_deref(), Some(Mode::PassThrough(_)));
-        let is_assigned = !passes_through && self.assign_codes(rows)?;
+        match self.mode.clone().as_deref() {
+            Some(Mode::PassThrough(heavy)) => self.add_passing_through(rows, heavy)?,
+            Some(Mode::Grouped) | None => {
+                self.assign(rows)?;
+                let arguments = self.arguments(rows)?;
+                self.update(&arguments)?;
+            }
+        }
+        self.note(count);
+        Ok(())
+    }
+
+    fn arguments(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
         let arguments = self.plan.aggregates().arguments().iter();
-        let arguments = arguments.map(|argument| argument.evaluate_narrow(rows));
-        let arguments: Vec<ArrayRef> = arguments.collect::<Result<_, _>>()?;
-        if is_assigned {
-            self.update(&arguments)?;
-            self.note(count);
+        arguments.map(|argument| argument.evaluate_narrow(rows)).collect()
+    }
+
+    fn key_columns(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
+        let keys = self.plan.keys();
+        let is_alone = keys.len() == 1;
+        let columns = keys.iter().map(|key| key_column(key, is_alone, rows));
+        columns.collect()
+    }
+
+    /// The caller gives the memory back as `row_keys`.
+    fn encode(&mut self, columns: &[ArrayRef], rows: usize) -> Result<RowKeys, ExecError> {
+        self.reserve_chunk(rows * size_of::<(u128, u32)>())?;
+        let encoding = self.plan.encoding().expect("a grouping by keys");
+        let mut keys = std::mem::take(&mut self.row_keys);
+        encoding.read(columns, rows, &mut keys);
+        Ok(keys)
+    }
+
+    /// Finds the rows' groups.
+    fn assign(&mut self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
+        if self.assign_codes(rows)? {
             return Ok(());
         }
-        let is_alone = self.plan.keys().len() == 1;
-        let columns = self.plan.keys().iter();
-        let columns = columns.map(|key| key_column(key, is_alone, rows));
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
-        let places = match self.plan.places() {
-            Some(column) => Some(rows.column(column)?),
-            None => None,
-        };
+        let columns = self.key_columns(rows)?;
+        let places = self.plan.places().map(|column| rows.column(column)).transpose()?;
         let places = places.as_ref().map(|places| places.as_primitive::<UInt64Type>());
         let base = self.position_of(self.rows as u32);
         let position = |row: usize| places.map_or_else(|| base + row as u64, |places| places.value(row));
-        if !passes_through && self.groups().assign_numbers(&columns, position)? {
-            self.update(&arguments)?;
-            self.note(count);
+        if self.groups().assign_numbers(&columns, position)? {
             return Ok(());
         }
-        let mode = self.mode.clone();
-        if let Some(Mode::PassThrough(heavy)) = mode.as_deref()
-            && let Some(numbers) = encoding.numbers(&columns)
-        {
-            self.add_passing_through(&columns, &arguments, &numbers, &[], heavy)?;
-            self.note(count);
-            return Ok(());
-        }
-        self.reserve_chunk(count * size_of::<(u128, u32)>())?;
-        let mut keys = std::mem::take(&mut self.row_keys);
-        encoding.read(&columns, count, &mut keys);
-        match mode.as_deref() {
-            Some(Mode::PassThrough(heavy)) => {
-                self.add_passing_through(&columns, &arguments, &keys.fixed_keys, &keys.long, heavy)?;
-            }
-            _ => self.add_grouped(&columns, &arguments, &keys, position)?,
-        }
+        let keys = self.encode(&columns, rows.rows())?;
+        self.groups()
+            .assign(&columns, &keys, position)
+            .map_err(|error| ExecError::of("group by", error))?;
         self.row_keys = keys;
-        self.note(count);
         Ok(())
     }
 
@@ -303,20 +309,25 @@ impl<'p> Grouping<'p> {
         Ok(self.chunk.resize(bytes.max(self.chunk.bytes()))?)
     }
 
-    fn add_grouped(
+    fn add_passing_through(
         &mut self,
-        columns: &[ArrayRef],
-        arguments: &[ArrayRef],
-        keys: &RowKeys,
-        position: impl Fn(usize) -> u64,
+        rows: &dyn ColumnSource,
+        heavy: &HeavyHitters,
     ) -> Result<(), ExecError> {
-        self.groups()
-            .assign(columns, keys, position)
-            .map_err(|error| ExecError::of("group by", error))?;
-        self.update(arguments)
+        let arguments = self.arguments(rows)?;
+        let columns = self.key_columns(rows)?;
+        let encoding = self.plan.encoding().expect("a grouping by keys");
+        if let Some(numbers) = encoding.numbers(&columns) {
+            return self.split_rows(&columns, &arguments, &numbers, &[], heavy);
+        }
+        let keys = self.encode(&columns, rows.rows())?;
+        self.split_rows(&columns, &arguments, &keys.fixed_keys, &keys.long, heavy)?;
+        self.row_keys = keys;
+        Ok(())
     }
 
-    fn add_passing_through<K: FixedKey>(
+    /// Groups the heavy hitters' rows, and leaves all others for the merge.
+    fn split_rows<K: FixedKey>(
         &mut self,
         columns: &[ArrayRef],
         arguments: &[ArrayRef],
@@ -351,7 +362,8 @@ impl<'p> Grouping<'p> {
             let columns = take_arrays(columns, &rows, None).map_err(fail)?;
             let arguments = take_arrays(arguments, &rows, None).map_err(fail)?;
             let position = |at: usize| base + u64::from(rows.value(at));
-            self.add_grouped(&columns, &arguments, &keys, position)?;
+            self.groups().assign(&columns, &keys, position).map_err(fail)?;
+            self.update(&arguments)?;
         }
         let (rows, partitions) = split.passing();
         if !rows.is_empty() {

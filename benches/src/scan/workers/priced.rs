@@ -224,10 +224,6 @@ impl<T, S> TaskCtx<T, S> for Payer<'_, '_, T, S> {
         self.cx.spawn_local(task);
     }
 
-    fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N]) {
-        self.cx.spawn_local_all(tasks);
-    }
-
     fn spawn_global(&mut self, task: T) {
         self.cx.spawn_global(task);
     }

@@ -30,11 +30,14 @@ pub trait TaskCtx<T, S> {
     /// Adds a task to the worker's own tasks. It runs here next unless stolen.
     fn spawn_local(&mut self, task: T);
 
-    /// Adds tasks as [`TaskCtx::spawn_local`] does, in their order, so the last one runs next. It
-    /// costs less than a call for each.
+    /// Adds tasks as [`TaskCtx::spawn_local`] does, in their order, so the last one runs next. On
+    /// threads it costs less than a call for each.
     fn spawn_local_all<const N: usize>(&mut self, tasks: [T; N])
     where
-        Self: Sized;
+        Self: Sized,
+    {
+        tasks.into_iter().for_each(|task| self.spawn_local(task));
+    }
 
     /// Adds a task to the end of the injector.
     fn spawn_global(&mut self, task: T);

@@ -165,6 +165,8 @@ impl<'a> WorkerCtxLike<Tree, u64> for Worker<'a> {
 fn count<C: TaskCtx<Tree, u64>>(depth: Tree, cx: &mut C) {
     if depth == 0 {
         *cx.scratch() += 1;
+    } else if depth.is_multiple_of(2) {
+        cx.spawn_local_all([depth - 1; 2]);
     } else {
         cx.spawn_local(depth - 1);
         cx.spawn_global(depth - 1);

@@ -181,9 +181,6 @@ impl<'p> Grouping<'p> {
 
     /// Finds the rows' groups if all keys are held as codes with few combinations.
     fn assign_codes(&mut self, rows: &dyn ColumnSource) -> Result<bool, ExecError> {
-        let Some(encoding) = self.plan.encoding() else {
-            return Ok(false);
-        };
         let Some(keys) = KnownCodes::of(self.plan.keys(), rows)? else {
             return Ok(false);
         };
@@ -202,8 +199,7 @@ impl<'p> Grouping<'p> {
             };
             let columns = keys.iter().zip(self.plan.keys()).map(value);
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
-            let mut row_keys = std::mem::take(&mut self.row_keys);
-            encoding.read(&columns, picked.len(), &mut row_keys);
+            let row_keys = self.encode(&columns, picked.len())?;
             let base = self.position_of(self.rows as u32);
             let position = |at: usize| base + u64::from(picked.value(at));
             self.groups()

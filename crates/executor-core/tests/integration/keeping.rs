@@ -538,7 +538,7 @@ fn outside_waits_for(config: ExecutorConfig, each_ns: u64) -> usize {
 
 #[test]
 fn the_injector_has_its_turn_within_the_interval_when_all_tasks_are_private() {
-    for fairness_interval in [1, 20, 255] {
+    for fairness_interval in [1, 20, 127, 255] {
         let config = two().tune(|tuning| tuning.fairness_interval = fairness_interval);
         let waited = outside_waits_for(config, SMALL_NS);
         assert!(

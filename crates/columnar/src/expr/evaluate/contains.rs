@@ -11,6 +11,8 @@
 //! or across a row's end, is left out, and the search goes on at the next row's beginning. Short texts
 //! lie in their views and not among the bytes.
 
+use std::ops::Range;
+
 use arrow::array::{Array as _, BooleanArray, BooleanBufferBuilder, StringViewArray};
 use memchr::memmem::Finder;
 
@@ -34,67 +36,112 @@ pub(super) fn contains(texts: &StringViewArray, needle: &str) -> BooleanArray {
     let inline = InlineNeedle::new(needle.as_bytes());
     let mut found = BooleanBufferBuilder::new(texts.len());
     found.append_n(texts.len(), false);
-    let mut run: Vec<Text> = Vec::new();
-    let (mut run_buffer, mut run_end) = (0, 0);
+    let (mut first, mut last) = (0, None);
     for (row, &view) in texts.views().iter().enumerate() {
-        // From the lowest bits on: length, the first bytes, number of the buffer, place in it.
-        let (len, buffer, begin) = (view as u32, (view >> 64) as u32, (view >> 96) as u32);
-        if len <= INLINE_MAX {
-            let is_found = inline.as_ref().is_some_and(|needle| needle.is_in(view, len));
-            found.set_bit(row, is_found);
+        let Some(text) = Text::of(view) else {
+            if inline.as_ref().is_some_and(|needle| needle.is_in(view)) {
+                found.set_bit(row, true);
+            }
             continue;
+        };
+        if let Some(before) = last
+            && !text.follows(before)
+        {
+            search(texts, first..row, before, &finder, &mut found);
+            first = row;
         }
-        if buffer != run_buffer || begin.wrapping_sub(run_end) > GAP_MAX {
-            search(texts, run_buffer, &run, &finder, &mut found);
-            run.clear();
-            run_buffer = buffer;
-        }
-        run_end = begin + len;
-        run.push(Text {
-            row,
-            begin,
-            end: run_end,
-        });
+        last = Some(text);
     }
-    search(texts, run_buffer, &run, &finder, &mut found);
+    if let Some(last) = last {
+        search(texts, first..texts.len(), last, &finder, &mut found);
+    }
     BooleanArray::new(found.finish(), texts.nulls().cloned())
 }
 
-/// A row's text, which is not in its view. Places of 32 bits, as in views: with 64 the whole takes a
-/// twentieth more time.
+/// Where a text is that does not lie in its view. Places of 32 bits, as in views.
+#[derive(Clone, Copy)]
 struct Text {
-    row: usize,
+    buffer: u32,
     begin: u32,
     end: u32,
 }
 
-/// Searches texts that follow each other in a buffer.
+impl Text {
+    /// `None` if the text lies in its view.
+    fn of(view: u128) -> Option<Self> {
+        // From the lowest bits on: length, the first bytes, number of the buffer, place in it.
+        let (len, buffer, begin) = (view as u32, (view >> 64) as u32, (view >> 96) as u32);
+        (len > INLINE_MAX).then(|| Self {
+            buffer,
+            begin,
+            end: begin + len,
+        })
+    }
+
+    /// Whether one search goes over both.
+    fn follows(self, before: Self) -> bool {
+        self.buffer == before.buffer && self.begin.wrapping_sub(before.end) <= GAP_MAX
+    }
+}
+
+/// Searches the texts of `rows`, which follow each other in a buffer up to `last`.
 fn search(
     texts: &StringViewArray,
-    buffer: u32,
-    run: &[Text],
+    mut rows: Range<usize>,
+    last: Text,
     finder: &Finder<'_>,
     found: &mut BooleanBufferBuilder,
 ) {
-    let (Some(first), Some(last)) = (run.first(), run.last()) else {
+    let views = texts.views();
+    let bytes = &texts.data_buffers()[last.buffer as usize][..last.end as usize];
+    let Some(first) = views[rows.clone()].iter().find_map(|view| Text::of(*view)) else {
         return;
     };
-    let bytes = &texts.data_buffers()[buffer as usize][..last.end as usize];
     let mut at = first.begin as usize;
-    let mut rows = run.iter().peekable();
     while let Some(place) = finder.find(&bytes[at..]) {
         let begin = at + place;
         let end = begin + finder.needle().len();
-        while rows.next_if(|text| (text.end as usize) < end).is_some() {}
-        let Some(text) = rows.peek() else { break };
-        at = match text.begin as usize <= begin {
+        let Some((row, text)) = first_that_reaches(end, views, rows.clone()) else {
+            break;
+        };
+        (rows.start, at) = match text.begin as usize <= begin {
             true => {
-                found.set_bit(text.row, true);
-                text.end as usize
+                found.set_bit(row, true);
+                (row + 1, text.end as usize)
             }
-            false => text.begin as usize,
+            false => (row, text.begin as usize),
         };
     }
+}
+
+/// The first of `rows` whose text ends at `end` or behind it. Their texts follow each other, apart from
+/// those that lie in their views.
+fn first_that_reaches(end: usize, views: &[u128], rows: Range<usize>) -> Option<(usize, Text)> {
+    // The last text in front of `row`, but none of those in front of `from`.
+    let last_before = |row: usize, from: usize| {
+        let texts = (from..row).rev();
+        let mut texts = texts.filter_map(|row| Some((row, Text::of(views[row])?)));
+        texts.next()
+    };
+    let reaches = |text: &(usize, Text)| text.1.end as usize >= end;
+    // Rows in front of `short` do not reach `end`. Most places found are a few rows apart.
+    let (mut short, mut steps) = (rows.start, 1);
+    let mut reaching = loop {
+        let ahead = rows.end.min(short + steps);
+        match last_before(ahead, short) {
+            Some(text) if reaches(&text) => break text,
+            _ if ahead == rows.end => return None,
+            _ => (short, steps) = (ahead, 2 * steps),
+        }
+    };
+    while short < reaching.0 {
+        let middle = short.midpoint(reaching.0);
+        match last_before(middle + 1, short) {
+            Some(text) if reaches(&text) => reaching = text,
+            _ => short = middle + 1,
+        }
+    }
+    Some(reaching)
 }
 
 /// The needle for texts that lie in their views: to compare it at their few places takes less time than
@@ -121,10 +168,10 @@ impl InlineNeedle {
         })
     }
 
-    /// Whether the text of `len` bytes in `view` holds the needle.
-    fn is_in(&self, view: u128, len: u32) -> bool {
+    /// Whether the text in `view` holds the needle.
+    fn is_in(&self, view: u128) -> bool {
         let mut text = view >> 32;
-        (self.len..=len).any(|_| {
+        (self.len..=view as u32).any(|_| {
             let is_here = text & self.mask == self.bytes;
             text >>= 8;
             is_here

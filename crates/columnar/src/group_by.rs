@@ -16,6 +16,7 @@ mod heavy_hitters;
 mod key_sample;
 mod keys;
 mod known_codes;
+mod long_key_table;
 mod long_keys;
 mod merge;
 mod partitioned_keys;

@@ -102,7 +102,9 @@ impl AggregateState for DistinctState {
         let mut rows = EncodedRows::new(self.pool.as_ref());
         let (columns, pool) = (std::slice::from_ref(&values), self.pool.as_ref());
         self.encoder
-            .for_each(columns, Some(&long), pool, |_, row| Ok(rows.push(row)?))?;
+            .for_batches(columns, Some(&long), pool, |_first, batch| {
+                Ok(batch.iter().try_for_each(|row| rows.push(row))?)
+            })?;
         let mut of_long = self.long.open();
         let mut long = long.into_iter().zip(rows.iter()).peekable();
         groups.try_for_each(nulls.as_ref(), |group, row| {

@@ -25,6 +25,8 @@ use super::dictionary_keys::DictionaryKeys;
 use super::fixed_width::is_text;
 use crate::memory::{MemoryPool, Reservation, encoded_bytes};
 
+/// Rows that are visited at once.
+pub(crate) const BATCH_ROWS: usize = 256;
 /// The length of a NULL text.
 const NULL: u32 = u32::MAX;
 /// The row of a NULL text alone: no text has this byte.
@@ -72,34 +74,42 @@ impl RowEncoder {
         Ok(Self::Arrow(RowConverter::new(fields.collect())?))
     }
 
-    /// Visits the bytes of each row, or of `rows`, in order. Floats in `columns` must be canonical. Of
-    /// several columns, texts may be those of a dictionary array.
-    pub(crate) fn for_each(
+    /// Visits the bytes of each row, or of `rows`, in order: a batch of up to [`BATCH_ROWS`] at a time,
+    /// with the number of those before it. Floats in `columns` must be canonical. Of several columns,
+    /// texts may be those of a dictionary array.
+    pub(crate) fn for_batches(
         &self,
         columns: &[ArrayRef],
         rows: Option<&[u32]>,
         pool: Option<&Arc<MemoryPool>>,
-        mut visit: impl FnMut(usize, &[u8]) -> Result<(), ArrowError>,
+        mut visit: impl FnMut(usize, &[&[u8]]) -> Result<(), ArrowError>,
     ) -> Result<(), ArrowError> {
         let count = columns.first().map_or(0, |column| column.len());
+        let count = rows.map_or(count, <[u32]>::len);
         match self {
             Self::Text(DataType::Utf8) => visit_texts(columns[0].as_string::<i32>(), rows, visit)?,
             Self::Text(DataType::LargeUtf8) => visit_texts(columns[0].as_string::<i64>(), rows, visit)?,
             Self::Text(_) => visit_texts(columns[0].as_string_view(), rows, visit)?,
             Self::Plain(_) => {
                 let columns: Vec<Column<'_>> = columns.iter().map(Column::of).collect();
-                let mut bytes = Vec::new();
-                for at in 0..rows.map_or(count, <[u32]>::len) {
+                let (mut bytes, mut places) = (Vec::new(), Vec::new());
+                for first in (0..count).step_by(BATCH_ROWS) {
                     bytes.clear();
-                    for column in &columns {
-                        column.encode(rows.map_or(at, |rows| rows[at] as usize), &mut bytes)?;
+                    places.clear();
+                    for at in first..count.min(first + BATCH_ROWS) {
+                        let (row, start) = (rows.map_or(at, |rows| rows[at] as usize), bytes.len());
+                        columns
+                            .iter()
+                            .try_for_each(|column| column.encode(row, &mut bytes))?;
+                        places.push(start..bytes.len());
                     }
-                    visit(at, &bytes)?;
+                    let encoded = places.iter().map(|place| &bytes[place.clone()]);
+                    visit_batches(encoded, |_first, batch| visit(first, batch))?;
                 }
             }
             Self::Arrow(converter) => {
                 let picked = match rows {
-                    Some(rows) if rows.len() < count => {
+                    Some(rows) if rows.len() < columns[0].len() => {
                         Some(take_arrays(columns, &UInt32Array::from(rows.to_vec()), None)?)
                     }
                     _ => None,
@@ -113,9 +123,7 @@ impl RowEncoder {
                 let mut reservation = Reservation::of(pool.cloned());
                 reservation.grow(encoded_bytes(columns))?;
                 let encoded = converter.convert_columns(columns)?;
-                for (at, bytes) in encoded.iter().enumerate() {
-                    visit(at, bytes.data())?;
-                }
+                visit_batches(encoded.iter().map(|row| row.data()), visit)?;
             }
         }
         Ok(())
@@ -211,20 +219,32 @@ impl<'a> Column<'a> {
 fn visit_texts<'a>(
     texts: impl StringArrayType<'a>,
     rows: Option<&[u32]>,
-    mut visit: impl FnMut(usize, &[u8]) -> Result<(), ArrowError>,
+    visit: impl FnMut(usize, &[&[u8]]) -> Result<(), ArrowError>,
 ) -> Result<(), ArrowError> {
     let nulls = texts.nulls().cloned();
-    let mut visit = |at: usize, row: usize| match nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-        true => visit(at, NULL_ROW),
-        false => visit(at, texts.value(row).as_bytes()),
+    let encoded = |row: usize| match nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+        true => NULL_ROW,
+        false => texts.value(row).as_bytes(),
     };
     match rows {
-        Some(rows) => rows
-            .iter()
-            .enumerate()
-            .try_for_each(|(at, &row)| visit(at, row as usize)),
-        None => (0..texts.len()).try_for_each(|row| visit(row, row)),
+        Some(rows) => visit_batches(rows.iter().map(|&row| encoded(row as usize)), visit),
+        None => visit_batches((0..texts.len()).map(encoded), visit),
     }
+}
+
+fn visit_batches<'a>(
+    mut rows: impl ExactSizeIterator<Item = &'a [u8]>,
+    mut visit: impl FnMut(usize, &[&[u8]]) -> Result<(), ArrowError>,
+) -> Result<(), ArrowError> {
+    let (count, mut first) = (rows.len(), 0);
+    let mut batch = [&[][..]; BATCH_ROWS];
+    while first < count {
+        let batch = &mut batch[..BATCH_ROWS.min(count - first)];
+        batch.iter_mut().zip(&mut rows).for_each(|(to, row)| *to = row);
+        visit(first, batch)?;
+        first += batch.len();
+    }
+    Ok(())
 }
 
 fn encode_text(text: Option<&str>, bytes: &mut Vec<u8>) -> Result<(), ArrowError> {
@@ -366,7 +386,10 @@ mod tests {
 
     fn encoded(encoder: &RowEncoder, columns: &[ArrayRef]) -> EncodedRows {
         let mut rows = EncodedRows::new(None);
-        let pushed = encoder.for_each(columns, None, None, |_, row| Ok(rows.push(row)?));
+        let pushed = encoder.for_batches(columns, None, None, |first, batch| {
+            assert_eq!(first, rows.len());
+            Ok(batch.iter().try_for_each(|row| rows.push(row))?)
+        });
         pushed.unwrap();
         rows
     }
@@ -431,12 +454,12 @@ mod tests {
             assert!(rows.iter().eq(bytes));
             assert_eq!(encoder.decode(rows.iter()).unwrap(), columns);
             let mut some = Vec::new();
-            let visited = encoder.for_each(&columns, Some(&[4, 0]), None, |at, row| {
-                some.push((at, row.to_vec()));
+            let visited = encoder.for_batches(&columns, Some(&[4, 0]), None, |_first, batch| {
+                some.extend(batch.iter().map(|row| row.to_vec()));
                 Ok(())
             });
             visited.unwrap();
-            assert_eq!(some, [(0, bytes[4].to_vec()), (1, bytes[0].to_vec())]);
+            assert_eq!(some, [bytes[4].to_vec(), bytes[0].to_vec()]);
         }
     }
 

@@ -373,8 +373,8 @@ mod tests {
         let encoder = RowEncoder::new([DataType::Utf8].iter()).unwrap();
         let column: ArrayRef = Arc::new(StringArray::from(vec![text]));
         let mut hash = 0;
-        let encoded = encoder.for_each(&[column], None, None, |_, row| {
-            hash = hash_bytes(row);
+        let encoded = encoder.for_batches(&[column], None, None, |_first, batch| {
+            hash = hash_bytes(batch[0]);
             Ok(())
         });
         encoded.unwrap();

@@ -84,8 +84,8 @@ impl KeyEncoding {
         let columns = columns.expect("this encoder made the keys");
         let shard_columns: Vec<ArrayRef> = places.iter().map(|&place| columns[place].clone()).collect();
         let mut partitions = Vec::with_capacity(keys.len());
-        let encoded = encoder.for_each(&shard_columns, None, None, |_, row| {
-            partitions.push(partition_of(hash_bytes(row)));
+        let encoded = encoder.for_batches(&shard_columns, None, None, |_first, batch| {
+            partitions.extend(batch.iter().map(|row| partition_of(hash_bytes(row))));
             Ok(())
         });
         encoded.expect("values that were encoded before");

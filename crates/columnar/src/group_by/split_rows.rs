@@ -57,9 +57,12 @@ impl SplitRows {
         self.split_run(next..fixed_keys.len(), fixed_keys, heavy, encoding);
         let mut passing = LongKeys::new(pool);
         if !long.is_empty() {
-            encoding.encoder.for_each(columns, Some(long), pool, |at, key| {
-                self.add_long(long[at], key, heavy, &mut passing)
-            })?;
+            encoding
+                .encoder
+                .for_batches(columns, Some(long), pool, |first, batch| {
+                    let mut keys = long[first..].iter().zip(batch);
+                    keys.try_for_each(|(row, key)| self.add_long(*row, key, heavy, &mut passing))
+                })?;
         }
         Ok(passing)
     }

@@ -19,12 +19,12 @@ use super::direct_address::DirectAddressTable;
 use super::fixed_key_table::FixedKeyTable;
 use super::fixed_keys::FixedKeys;
 use super::keys::{KeyEncoding, RowKeys};
-use super::long_keys::LongKeys;
+use super::long_key_table::LongKeyTable;
 use super::partitioned_keys::PartitionedKeys;
 use super::slot_groups::SlotKeys;
 use crate::aggregate::{GroupIds, count_all};
-use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers};
-use crate::memory::{HashIndex, MemoryExceeded, MemoryPool, ReservedVec};
+use crate::encoding::{BATCH_ROWS, FixedWidthLayout, Numbers};
+use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 use crate::partition::hash_bytes;
 
 pub(crate) struct GroupTable {
@@ -33,10 +33,7 @@ pub(crate) struct GroupTable {
     firsts: ReservedVec<u64>,
     fixed_keys: FixedKeyTable,
     direct: DirectAddressTable,
-    /// Their places are groups.
-    long: LongKeys,
-    /// The numbers of `long`.
-    encoded: HashIndex,
+    long: LongKeyTable,
     /// The groups of the last lookup, and their row counts.
     groups: ReservedVec<u32>,
     counts: ReservedVec<u32>,
@@ -58,8 +55,7 @@ impl GroupTable {
             firsts: ReservedVec::new(pool),
             fixed_keys: FixedKeyTable::new(pool),
             direct: DirectAddressTable::new(pool),
-            long: LongKeys::new(pool),
-            encoded: HashIndex::new(pool),
+            long: LongKeyTable::new(pool),
             groups: ReservedVec::new(pool),
             counts: ReservedVec::new(pool),
         }
@@ -68,10 +64,7 @@ impl GroupTable {
     /// Makes room for `groups` in all, `long` of them without a fixed width.
     pub(crate) fn reserve(&mut self, groups: usize, long: usize) -> Result<(), MemoryExceeded> {
         let more = groups.saturating_sub(self.firsts.len());
-        let more_long = long.saturating_sub(self.long.len());
-        let hashes = self.long.hashes();
-        self.encoded.reserve(more_long, |at| hashes[at as usize])?;
-        self.long.reserve(more_long)?;
+        self.long.reserve(long)?;
         if self.encoding.has_fixed_keys() && long < groups {
             self.fixed_keys.reserve(groups - long, more)?;
         }
@@ -85,7 +78,7 @@ impl GroupTable {
     pub(super) fn count(&self) -> GroupCount {
         GroupCount {
             all: self.len(),
-            long: self.long.len(),
+            long: self.long.keys().len(),
         }
     }
 
@@ -102,13 +95,13 @@ impl GroupTable {
 
     /// Whether most keys have no fixed width.
     pub(crate) fn is_mostly_long(&self) -> bool {
-        2 * self.long.len() > self.len()
+        2 * self.long.keys().len() > self.len()
     }
 
     /// The hash of a key without a fixed width.
     pub(crate) fn long_hash(&self, group: u32) -> Option<u64> {
-        let number = self.long.places().binary_search(&group).ok()?;
-        Some(self.long.hashes()[number])
+        let number = self.long.keys().places().binary_search(&group).ok()?;
+        Some(self.long.keys().hashes()[number])
     }
 
     /// Floats in `columns` are canonical, and `keys` are theirs. A new key becomes a group at
@@ -136,11 +129,21 @@ impl GroupTable {
         let rows = Some(&*keys.long);
         encoding
             .encoder
-            .for_each(columns, rows, pool.as_ref(), |at, key| {
-                let row = keys.long[at] as usize;
-                let group =
-                    self.group_of_bytes(key, hash_bytes(key), position(row), |rows| rows.push(key))?;
-                self.groups[row] = group;
+            .for_batches(columns, rows, pool.as_ref(), |first, batch| {
+                let rows = &keys.long[first..];
+                let mut hashes = [0; BATCH_ROWS];
+                hashes
+                    .iter_mut()
+                    .zip(batch)
+                    .for_each(|(hash, key)| *hash = hash_bytes(key));
+                self.long.find(
+                    batch,
+                    &hashes,
+                    &mut self.firsts,
+                    |at| position(rows[at] as usize),
+                    |keys, at| keys.push(batch[at]),
+                    |at, group| self.groups[rows[at] as usize] = group,
+                )?;
                 Ok(())
             })
     }
@@ -244,13 +247,22 @@ impl GroupTable {
             return Ok(());
         }
         let piece = self.long.share(long);
-        for number in numbers {
-            let (key, hash) = (long.rows().row(number), long.hashes()[number]);
-            let place = long.places()[number] as usize;
-            let group = self.group_of_bytes(key, hash, position(place), |rows| {
-                rows.push_shared(piece, long.rows(), number)
-            })?;
-            self.groups[place - start] = group;
+        let mut batch = [&[][..]; BATCH_ROWS];
+        for first in numbers.clone().step_by(BATCH_ROWS) {
+            let numbers = first..numbers.end.min(first + BATCH_ROWS);
+            let batch = &mut batch[..numbers.len()];
+            for (key, number) in batch.iter_mut().zip(numbers.clone()) {
+                *key = long.rows().row(number);
+            }
+            let places = &long.places()[numbers.clone()];
+            self.long.find(
+                batch,
+                &long.hashes()[numbers],
+                &mut self.firsts,
+                |at| position(places[at] as usize),
+                |keys, at| keys.push_shared(piece, long.rows(), first + at),
+                |at, group| self.groups[places[at] as usize - start] = group,
+            )?;
         }
         Ok(())
     }
@@ -296,9 +308,9 @@ impl GroupTable {
                 .encoded_of(chosen)
                 .map(|(_, row)| row.len() + size_of::<&[u8]>())
                 .sum(),
-            None => self.long.size(),
+            None => self.long.keys().size(),
         };
-        match self.long.len() {
+        match self.long.keys().len() {
             0 => fixed_keys,
             // Each kind of key makes columns first.
             _ if fixed_keys > 0 => (fixed_keys + encoded)
@@ -311,8 +323,8 @@ impl GroupTable {
     /// The key columns of all groups, or of `chosen` ones.
     pub(crate) fn columns(&self, chosen: Option<&[u32]>) -> Result<Vec<ArrayRef>, ArrowError> {
         let Some(chosen) = chosen else {
-            let places = self.long.places().iter().map(|&group| group as usize);
-            return self.columns_of(0..self.len(), places, self.long.rows().iter());
+            let places = self.long.keys().places().iter().map(|&group| group as usize);
+            return self.columns_of(0..self.len(), places, self.long.keys().rows().iter());
         };
         let groups = chosen.iter().map(|&group| group as usize);
         let (places, rows): (Vec<usize>, Vec<&[u8]>) = self.encoded_of(chosen).unzip();
@@ -322,8 +334,8 @@ impl GroupTable {
     /// The keys without a fixed width, with their places among the chosen groups.
     fn encoded_of<'a>(&'a self, chosen: &'a [u32]) -> impl Iterator<Item = (usize, &'a [u8])> {
         chosen.iter().enumerate().filter_map(|(place, group)| {
-            let number = self.long.places().binary_search(group).ok()?;
-            Some((place, self.long.rows().row(number)))
+            let number = self.long.keys().places().binary_search(group).ok()?;
+            Some((place, self.long.keys().rows().row(number)))
         })
     }
 
@@ -365,11 +377,11 @@ impl GroupTable {
             fixed_keys,
             direct,
             long,
-            encoded,
             groups,
             counts,
         } = self;
-        drop((direct, encoded, groups, counts));
+        drop((direct, groups, counts));
+        let long = long.into_keys();
         let (pool, groups) = (pool.as_ref(), firsts.len());
         let (keys, order) = match fixed_keys.into_keys() {
             FixedKeys::Narrow(keys) => PartitionedKeys::of_groups(&encoding, keys, groups, long, pool)?,
@@ -387,35 +399,6 @@ impl GroupTable {
     ) -> Result<u32, MemoryExceeded> {
         self.fixed_keys.find_one(fixed_key, &mut self.firsts, position)
     }
-
-    /// `push` adds `key` to the encoded keys.
-    fn group_of_bytes(
-        &mut self,
-        key: &[u8],
-        hash: u64,
-        position: u64,
-        push: impl FnOnce(&mut EncodedRows) -> Result<(), MemoryExceeded>,
-    ) -> Result<u32, MemoryExceeded> {
-        let long = &self.long;
-        let hashes = long.hashes();
-        self.encoded.reserve(1, |number| hashes[number as usize])?;
-        let new = long.len() as u32;
-        let is_key = |number: u32| {
-            number == new || hashes[number as usize] == hash && long.rows().row(number as usize) == key
-        };
-        let number = self.encoded.look_up(1).find_or_add(hash, new, is_key);
-        if number < new {
-            return Ok(long.places()[number as usize]);
-        }
-        let group = next_group(&self.firsts);
-        self.long.push(hash, group, push)?;
-        self.firsts.push(position)?;
-        Ok(group)
-    }
-}
-
-fn next_group(firsts: &[u64]) -> u32 {
-    u32::try_from(firsts.len()).expect("fewer than 2^32 groups")
 }
 
 impl fmt::Debug for GroupTable {

@@ -106,6 +106,14 @@ impl HashIndex {
         }
     }
 
+    /// The number that a look-up of `hash` meets first. One above all others if it meets none.
+    #[inline]
+    pub(crate) fn first(&self, hash: u64) -> u32 {
+        let mask = self.places.len().wrapping_sub(1);
+        let first = self.places.get(hash as usize & mask);
+        first.copied().unwrap_or(EMPTY)
+    }
+
     #[cold]
     fn grow(&mut self, more: usize, hash_of: impl Fn(u32) -> u64) -> Result<(), MemoryExceeded> {
         let pool = self.places.pool().cloned();

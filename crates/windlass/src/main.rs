@@ -35,9 +35,6 @@ enum Command {
     Scan(Box<scan_command::ScanArguments>),
 }
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     quiet_damaged_files();
     match Arguments::parse().command {

@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use program_allocator::keep_freed_memory;
 use query::output::{OutputFormat, render};
 use query::pipeline_exec::PipelineExecutor;
 use query::source::ScaleFactor;
@@ -113,6 +114,7 @@ impl From<FormatArgument> for OutputFormat {
 /// Runs the command and says on stderr what went wrong.
 pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     let began = Instant::now();
+    keep_freed_memory();
     let failed = |error: &dyn std::fmt::Display, code: u8| {
         say(format_args!("error: {error}"));
         ExitCode::from(code)

@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("injector", &[]),
     ("object-server", &[]),
     ("paced-load", &[]),
+    ("program-allocator", &[]),
     ("shared-features", &[]),
     ("tpch-tables", &[]),
     ("executor-threaded", &["executor-core", "injector"]),
@@ -32,7 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["windlass-datafusion", "http-store", "tpch-tables"],
     ),
     ("scan", &["executor-threaded"]),
-    ("windlass", &["query", "scan"]),
+    ("windlass", &["query", "scan", "program-allocator"]),
     ("benches", &["windlass", "sim", "object-server"]),
     ("xtask", &[]),
 ];

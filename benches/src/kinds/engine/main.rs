@@ -20,6 +20,7 @@ use cpu_time::ProcessTime;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
+use program_allocator::keep_freed_memory;
 use query::pipeline_exec::PipelineExecutor;
 use query::{QueryResult, Session};
 use serde::Deserialize;
@@ -47,11 +48,9 @@ struct Question {
 /// A question, its answer, and the time that it took.
 type Asked<'a> = (&'a Question, QueryResult, Duration);
 
-/// As in the program `windlass`.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> Result<()> {
+    // As in the program `windlass`.
+    keep_freed_memory();
     let mut arguments = std::env::args_os().skip(1);
     let mut argument = || {
         let argument = arguments.next();

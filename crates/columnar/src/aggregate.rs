@@ -10,6 +10,7 @@
 mod average;
 mod bool_and;
 mod call;
+mod coded_sum;
 mod count;
 mod definition;
 mod distinct;

@@ -17,6 +17,7 @@ use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal64Type, Decimal128Type, DecimalType, Int64Type,
 };
 
+use super::coded_sum::sum_of_codes;
 use super::group_ids::GroupIds;
 use super::state::{AggregateState, StateError, same_kind, shared};
 use super::vectorised::add_all;
@@ -190,24 +191,12 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
         if !self.make_room(bound(Exactly::bits(values), rows.len()))? {
             return Ok(false);
         }
-        // The length that the compiler knows spares a check for each row.
         let mut table = [0i64; VALUES_MAX];
         table
             .iter_mut()
             .zip(values)
             .for_each(|(place, value)| *place = value.low());
-        self.narrow[0] += by_width!(rows, |codes| {
-            // Four sums, because each addition waits for the one before.
-            let (fours, rest) = codes.as_chunks::<4>();
-            let value = |&code: &_| table[code as usize % VALUES_MAX];
-            let mut sums = [0i64; 4];
-            for four in fours {
-                sums.iter_mut()
-                    .zip(four)
-                    .for_each(|(sum, code)| *sum += value(code));
-            }
-            sums.iter().sum::<i64>() + rest.iter().map(value).sum::<i64>()
-        });
+        self.narrow[0] += by_width!(rows, |codes| sum_of_codes(codes, values.len(), &table));
         self.counts[0] += rows.len() as u64;
         Ok(true)
     }

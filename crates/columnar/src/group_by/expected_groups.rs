@@ -3,7 +3,6 @@
 //! Hashes spread the distinct keys evenly over partitions, however often each comes. A table of
 //! about the right size moves no group, and ranges of that many groups fit a core's cache.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use super::partitioned_keys::KeyAt;
@@ -34,8 +33,13 @@ impl ExpectedGroups {
             let of_slot = |slot: &SlotGroups| slot.entries(&(0..PARTITIONS));
             return Self::new(slots.iter().map(of_slot).max().unwrap_or(0));
         }
+        if let [slot] = slots
+            && slot.passing.is_empty()
+        {
+            return Self::new(entries.iter().sum());
+        }
         let (mut groups, mut keys, mut partitions) = (0, 0, 0);
-        let mut distinct: HashSet<u64> = HashSet::new();
+        let mut distinct: Vec<u64> = Vec::new();
         for at in 0..PARTITIONS as u32 {
             // Partitions are 8 bits; these lie far apart.
             let partition = (at as u8).reverse_bits() as usize;
@@ -50,6 +54,8 @@ impl ExpectedGroups {
                 });
                 distinct.extend(hashes.filter(|hash| hash & (one_in as u64 - 1) == 0));
             }
+            distinct.sort_unstable();
+            distinct.dedup();
             groups += distinct.len() * one_in;
             partitions += 1;
             keys += entries[partition];

@@ -68,10 +68,11 @@ impl FixedKeys {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, key: u64) -> Result<(), MemoryExceeded> {
+    pub(super) fn push(&mut self, key: u128) -> Result<(), MemoryExceeded> {
+        self.widen_for(&[key])?;
         match self {
-            Self::Narrow(keys) => keys.push(key),
-            Self::Wide(keys) => keys.push(key.into()),
+            Self::Narrow(keys) => keys.push(u64::of(key)),
+            Self::Wide(keys) => keys.push(key),
         }
     }
 

@@ -23,8 +23,11 @@ const NOT_FOUND: u32 = u32::MAX;
 pub(super) struct LongKeyTable {
     /// Their places are groups.
     keys: LongKeys,
-    /// The numbers of `keys`.
+    /// Has the numbers of the first `indexed` keys: a look-up needs all.
     index: HashIndex,
+    indexed: usize,
+    /// Keys that the index makes room for when it is first needed.
+    expected: usize,
 }
 
 impl LongKeyTable {
@@ -32,6 +35,8 @@ impl LongKeyTable {
         Self {
             keys: LongKeys::new(pool),
             index: HashIndex::new(pool),
+            indexed: 0,
+            expected: 0,
         }
     }
 
@@ -46,10 +51,23 @@ impl LongKeyTable {
 
     /// Makes room for `keys` in all.
     pub(super) fn reserve(&mut self, keys: usize) -> Result<(), MemoryExceeded> {
-        let more = keys.saturating_sub(self.keys.len());
-        let hashes = self.keys.hashes();
-        self.index.reserve(more, |number| hashes[number as usize])?;
-        self.keys.reserve(more)
+        self.expected = keys;
+        self.keys.reserve(keys.saturating_sub(self.keys.len()))
+    }
+
+    /// Makes a group of a key that is known to be new: the next of all groups, whose first positions are
+    /// `firsts`, at `position`. `push` adds the key, which is indexed when a look-up needs it.
+    pub(super) fn push(
+        &mut self,
+        hash: u64,
+        firsts: &mut ReservedVec<u64>,
+        position: u64,
+        push: impl FnOnce(&mut EncodedRows) -> Result<(), MemoryExceeded>,
+    ) -> Result<u32, MemoryExceeded> {
+        let group = u32::try_from(firsts.len()).expect("fewer than 2^32 groups");
+        self.keys.push(hash, group, push)?;
+        firsts.push(position)?;
+        Ok(group)
     }
 
     /// Returns what [`EncodedRows::push_shared`] needs to know of `from`.
@@ -68,6 +86,9 @@ impl LongKeyTable {
         push: impl Fn(&mut EncodedRows, usize) -> Result<(), MemoryExceeded>,
         mut found: impl FnMut(usize, u32),
     ) -> Result<(), MemoryExceeded> {
+        if self.indexed < self.keys.len() || self.expected > 0 {
+            self.index_all()?;
+        }
         let mut numbers = [NOT_FOUND; BATCH_ROWS];
         let numbers = &mut numbers[..keys.len()];
         self.find_known(keys, hashes, numbers);
@@ -81,6 +102,19 @@ impl LongKeyTable {
             };
             found(at, group);
         }
+        Ok(())
+    }
+
+    #[cold]
+    fn index_all(&mut self) -> Result<(), MemoryExceeded> {
+        let hashes = self.keys.hashes();
+        let hash_of = |number: u32| hashes[number as usize];
+        let more = std::mem::take(&mut self.expected).saturating_sub(self.index.len());
+        // Otherwise it grows step by step.
+        self.index.reserve(more, hash_of).ok();
+        self.index
+            .extend(self.indexed as u32..hashes.len() as u32, hash_of)?;
+        self.indexed = hashes.len();
         Ok(())
     }
 
@@ -128,9 +162,85 @@ impl LongKeyTable {
         if number < new {
             return Ok(keys.places()[number as usize]);
         }
-        let group = u32::try_from(firsts.len()).expect("fewer than 2^32 groups");
-        self.keys.push(hash, group, push)?;
-        firsts.push(position())?;
-        Ok(group)
+        self.indexed += 1;
+        self.push(hash, firsts, position(), push)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::partition::hash_bytes;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Find(Vec<String>),
+        /// If it is new.
+        Push(String),
+        Reserve(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let key = || "[a-z]{0,2}|[ab]{30,33}";
+        prop_oneof![
+            3 => proptest::collection::vec(key(), 0..=BATCH_ROWS).prop_map(Step::Find),
+            2 => key().prop_map(Step::Push),
+            1 => (0usize..2_000).prop_map(Step::Reserve),
+        ]
+    }
+
+    proptest! {
+        /// Many keys have one hash, so they meet in the index, and in a batch are not those met first.
+        #[test]
+        fn each_key_has_one_group_and_its_first_position_however_it_is_found(
+            steps in proptest::collection::vec(step(), 1..12),
+            are_alike: bool,
+        ) {
+            let hash_of = |key: &str| match are_alike {
+                true => key.len() as u64,
+                false => hash_bytes(key.as_bytes()),
+            };
+            let mut table = LongKeyTable::new(None);
+            let mut firsts = ReservedVec::new(None);
+            let mut known: HashMap<String, (u32, u64)> = HashMap::new();
+            let mut rows = 0;
+            for step in steps {
+                match step {
+                    Step::Find(keys) => {
+                        let bytes: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
+                        let hashes: Vec<u64> = keys.iter().map(|key| hash_of(key)).collect();
+                        let position = |at: usize| rows + at as u64;
+                        let push = |own: &mut EncodedRows, at: usize| own.push(bytes[at]);
+                        let mut found = Vec::new();
+                        let note = |at, group| found.push((at, group));
+                        table.find(&bytes, &hashes, &mut firsts, position, push, note).unwrap();
+                        for (at, key) in keys.iter().enumerate() {
+                            let new = (known.len() as u32, position(at));
+                            let (group, _) = *known.entry(key.clone()).or_insert(new);
+                            prop_assert_eq!(found[at], (at, group));
+                        }
+                        rows += keys.len() as u64;
+                    }
+                    Step::Push(key) if !known.contains_key(&key) => {
+                        let push = |own: &mut EncodedRows| own.push(key.as_bytes());
+                        let group = table.push(hash_of(&key), &mut firsts, rows, push).unwrap();
+                        prop_assert_eq!(group, known.len() as u32);
+                        known.insert(key, (group, rows));
+                        rows += 1;
+                    }
+                    Step::Push(_) => {}
+                    Step::Reserve(keys) => table.reserve(keys).unwrap(),
+                }
+            }
+            prop_assert_eq!(firsts.len(), known.len());
+            for (key, (group, first)) in known {
+                prop_assert_eq!(table.keys().rows().row(group as usize), key.as_bytes());
+                prop_assert_eq!(firsts[group as usize], first);
+            }
+        }
     }
 }

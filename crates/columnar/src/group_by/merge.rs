@@ -44,8 +44,14 @@ pub(crate) fn merge(
         };
         let places = more.places(partitions);
         if !places.is_empty() {
-            keys.merge(more, places.clone(), |place| firsts[place])?;
-            keys.note_firsts(&firsts[places.clone()]);
+            let position = |place: usize| firsts[place];
+            match keys.len() {
+                0 => keys.fill(more, places.clone(), position)?,
+                _ => {
+                    keys.merge(more, places.clone(), position)?;
+                    keys.note_firsts(&firsts[places.clone()]);
+                }
+            }
             let len = keys.len();
             states.iter_mut().try_for_each(|state| state.resize(len))?;
             group_by

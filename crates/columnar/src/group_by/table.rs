@@ -20,10 +20,10 @@ use super::fixed_key_table::FixedKeyTable;
 use super::fixed_keys::FixedKeys;
 use super::keys::{KeyEncoding, RowKeys};
 use super::long_key_table::LongKeyTable;
-use super::partitioned_keys::PartitionedKeys;
+use super::partitioned_keys::{KeyAt, PartitionedKeys};
 use super::slot_groups::SlotKeys;
 use crate::aggregate::{GroupIds, count_all};
-use crate::encoding::{BATCH_ROWS, FixedWidthLayout, Numbers};
+use crate::encoding::{BATCH_ROWS, EncodedRows, FixedWidthLayout, Numbers};
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 use crate::partition::hash_bytes;
 
@@ -206,7 +206,7 @@ impl GroupTable {
             }
             let firsts = &mut self.firsts;
             let group = match self.direct.len() == firsts.len() {
-                true => self.fixed_keys.push(number, firsts, position(row))?,
+                true => self.fixed_keys.push(number.into(), firsts, position(row))?,
                 // The other groups may include this one.
                 false => self
                     .fixed_keys
@@ -214,6 +214,35 @@ impl GroupTable {
             };
             self.direct.learn(number, group);
         }
+    }
+
+    /// Takes the keys at `places`, which are distinct, to a table without groups: none is looked up. Each
+    /// becomes a group at `position` of its place.
+    pub(crate) fn fill(
+        &mut self,
+        from: &PartitionedKeys,
+        places: Range<usize>,
+        position: impl Fn(usize) -> u64,
+    ) -> Result<(), MemoryExceeded> {
+        assert_eq!(self.len(), 0, "no group is there");
+        let (long, start) = (from.long(), places.start);
+        self.groups.clear();
+        self.groups.resize(places.len(), 0)?;
+        self.firsts.reserve(places.len())?;
+        for (place, key) in places.clone().zip(from.at(places.clone())) {
+            if let KeyAt::Fixed(key) = key {
+                let group = self.fixed_keys.push(key, &mut self.firsts, position(place))?;
+                self.groups[place - start] = group;
+            }
+        }
+        let piece = self.long.share(long);
+        for number in long.within(&places) {
+            let (hash, place) = (long.hashes()[number], long.places()[number] as usize);
+            let push = |rows: &mut EncodedRows| rows.push_shared(piece, long.rows(), number);
+            let group = self.long.push(hash, &mut self.firsts, position(place), push)?;
+            self.groups[place - start] = group;
+        }
+        Ok(())
     }
 
     /// Looks up the keys at `places`. A new one becomes a group at `position` of its place.
@@ -465,6 +494,11 @@ mod tests {
         let mut first = at([1, 2, 5], 100);
         for (keys, base) in [([3, 2, 4], 200), ([4, 6, 1], 50)] {
             let (more, order) = at(keys, base).into_partitions().unwrap();
+            let mut alone = GroupTable::new(encoding.clone(), None);
+            alone.fill(&more.keys, 0..3, |place| more.firsts[place]).unwrap();
+            for (&group, &was) in alone.groups().iter().zip(order.iter()) {
+                assert_eq!(alone.fixed_key(group), Some(keys[was as usize] as u128));
+            }
             first.merge(&more.keys, 0..3, |place| more.firsts[place]).unwrap();
             first.note_firsts(&more.firsts);
             for (&group, &was) in first.groups().iter().zip(order.iter()) {

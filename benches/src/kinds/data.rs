@@ -16,7 +16,7 @@ use crate::options::{Knob, Options};
 use crate::tpch::{self, indices};
 
 pub(super) const SCALE: Knob = Knob::new("scale", "1", "scale factor of the rows");
-pub(super) const ROWS: Knob = Knob::new("rows", "1000000", "number of rows");
+pub(super) const ROWS: Knob = Knob::new("rows", "4000000", "number of rows");
 const SCALE_QUICK: f64 = 0.02;
 const ROWS_QUICK: usize = 20_000;
 

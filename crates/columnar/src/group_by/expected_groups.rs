@@ -146,6 +146,16 @@ mod tests {
     }
 
     #[test]
+    fn groups_of_one_slot_are_foreseen_exactly() {
+        let drawn: Vec<[u64; 2]> = (0..10_000).map(|at| [at, at % 2]).collect();
+        let mut slots = slots(&drawn);
+        slots.truncate(1);
+        let in_partition = |partition| slots[0].entries(&(partition..partition + 1));
+        let entries: Vec<usize> = (0..PARTITIONS).map(in_partition).collect();
+        assert_eq!(ExpectedGroups::of(&slots, &entries).in_all(), 10_000);
+    }
+
+    #[test]
     fn few_groups_are_as_many_as_a_slot_has_and_no_range_has_more_than_its_entries() {
         let few = expected(&[[1, 0], [2, 0], [1, 1]]);
         assert_eq!(few.in_all(), 3);

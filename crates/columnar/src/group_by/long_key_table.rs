@@ -17,7 +17,7 @@ use super::long_keys::LongKeys;
 use crate::encoding::{BATCH_ROWS, EncodedRows};
 use crate::memory::{HashIndex, MemoryExceeded, MemoryPool, ReservedVec};
 
-/// What a key is that was not found at once.
+/// The number of a key that was not found at once.
 const NOT_FOUND: u32 = u32::MAX;
 
 pub(super) struct LongKeyTable {

@@ -31,4 +31,6 @@ pub use call::Aggregate;
 pub use function::AggregateFunction;
 pub(crate) use group_ids::GroupIds;
 pub(crate) use plan::{AggregatePlan, States};
+#[cfg(test)]
+pub(crate) use state::{AggregateState, StateError};
 pub(crate) use vectorised::count_all;

@@ -123,6 +123,10 @@ impl AggregateState for DistinctState {
         self.long.arrange(order)
     }
 
+    fn kept(&self, first: usize, groups: usize) -> usize {
+        self.narrow.kept(first, groups) + self.short.kept(first, groups) + self.long.kept(first, groups)
+    }
+
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
         self.narrow.merge(&from.narrow, first, map)?;

@@ -142,6 +142,10 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
         self.values.arrange(&items)
     }
 
+    fn kept(&self, first: usize, groups: usize) -> usize {
+        self.members.items(first, groups)
+    }
+
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
         from.members.of_groups(first, map.len(), |item, group| {

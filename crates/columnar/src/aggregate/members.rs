@@ -84,11 +84,11 @@ impl Members {
         Ok(items)
     }
 
-    /// Whether some of a run of groups have items, or may have: unless arranged, some do.
-    pub(super) fn has_items(&self, first: usize, groups: usize) -> bool {
+    /// How many items a run of groups has, or at most has: unless arranged, it may have all.
+    pub(super) fn items(&self, first: usize, groups: usize) -> usize {
         match self.starts() {
-            Some(starts) => starts[first] < starts[first + groups],
-            None => self.len() > 0,
+            Some(starts) => (starts[first + groups] - starts[first]) as usize,
+            None => self.len(),
         }
     }
 
@@ -211,11 +211,13 @@ mod tests {
             members.push(group).unwrap();
         }
         assert_eq!(items(&members, 2, 2), [(0, 0), (2, 0), (3, 1)]);
+        assert_eq!(members.items(2, 2), 5, "all, at most");
         let was = members.arrange(&[3, 1, 0, 2]).unwrap();
         assert_eq!(was[..], [3, 1, 4, 0, 2]);
         assert!(members.group_of().iter().eq(&[0, 2, 2, 3, 3]));
         assert_eq!(items(&members, 1, 3), [(1, 1), (2, 1), (3, 2), (4, 2)]);
         assert_eq!(items(&members, 1, 1), []);
+        assert_eq!((members.items(1, 3), members.items(1, 1)), (4, 0));
         let (by_group, starts) = members.by_group();
         assert_eq!((by_group, starts), (vec![0, 1, 2, 3, 4], vec![0, 1, 1, 3, 5]));
     }

@@ -47,6 +47,13 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     /// Reorders the groups: `order[i]`, each once, becomes group `i`.
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>;
 
+    /// About the values that are kept for a run of groups, beside the states of fixed width: what their
+    /// merge reads.
+    fn kept(&self, first: usize, groups: usize) -> usize {
+        let _ = (first, groups);
+        0
+    }
+
     /// Adds group `first + i` of `from`, a state of the same kind, to group `map[i]`.
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError>;
 

@@ -1,8 +1,10 @@
 //! Merging the groups of all slots by ranges of partitions.
 //!
-//! Only the number of groups and pass-through rows decides the ranges. Slots that share no group
+//! Ranges have about equal work: groups, pass-through rows, and the values that states keep. The one
+//! with the most work is the first, so that no worker is left alone with it. Slots that share no group
 //! are not merged: each becomes a shard.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::{fmt, mem};
@@ -19,6 +21,8 @@ pub(super) struct Merging {
     /// `None` once all are merged.
     slots: Mutex<Option<Arc<[SlotGroups]>>>,
     parts: Vec<Part>,
+    /// The parts by their work: that with the most comes first.
+    order: Vec<usize>,
     shards: Mutex<Vec<Option<Arc<Shard>>>>,
     cut: Cut,
     expected: ExpectedGroups,
@@ -57,25 +61,38 @@ impl Merging {
             partitions: 0..PARTITIONS,
         };
         let parts = (0..slots.len()).map(part).collect();
+        let work: Vec<usize> = slots.iter().map(|slot| entries(slot) + slot.kept(&all)).collect();
         let expected = ExpectedGroups::new(cut.largest);
-        Self::of_parts(slots, parts, cut, expected)
+        Self::of_parts(slots, parts, &work, cut, expected)
     }
 
     pub(super) fn new(slots: Vec<SlotGroups>) -> Self {
-        let entries: Vec<usize> = match slots.first() {
-            Some(slot) if slot.keys.is_some() => (0..PARTITIONS)
-                .map(|partition| entries_in(&slots, &(partition..partition + 1)))
-                .collect(),
-            _ => Vec::new(),
+        let by_partition = |what: fn(&SlotGroups, &Range<usize>) -> usize| -> Vec<usize> {
+            let in_partition = |at| slots.iter().map(|slot| what(slot, &(at..at + 1))).sum();
+            match slots.first() {
+                Some(slot) if slot.keys.is_some() => (0..PARTITIONS).map(in_partition).collect(),
+                _ => Vec::new(),
+            }
         };
+        let (entries, kept) = (by_partition(SlotGroups::entries), by_partition(SlotGroups::kept));
+        let work: Vec<usize> = entries
+            .iter()
+            .zip(kept)
+            .map(|(entries, kept)| entries + kept)
+            .collect();
         let pieces = slots.iter().map(|slot| slot.passing.len()).sum();
         let expected = ExpectedGroups::of(&slots, &entries);
-        let ranges = cut(&entries, pieces, expected.in_all());
-        let of_range = |range: &Range<usize>| entries.get(range.clone()).map_or(1, |all| all.iter().sum());
+        let ranges = cut(&work, pieces, expected.in_all());
+        let of_range =
+            |all: &[usize], range: &Range<usize>| all.get(range.clone()).map_or(1, |all| all.iter().sum());
         let passing = slots.iter().flat_map(|slot| &slot.passing);
         let cut = Cut {
             entries: entries.iter().sum(),
-            largest: ranges.iter().map(of_range).max().unwrap_or(0),
+            largest: ranges
+                .iter()
+                .map(|range| of_range(&entries, range))
+                .max()
+                .unwrap_or(0),
             passing: passing.map(|rows| rows.rows.len()).sum(),
             unit: "ranges of partitions",
         };
@@ -83,12 +100,23 @@ impl Merging {
             slots: 0..slots.len(),
             partitions,
         };
+        let work: Vec<usize> = ranges.iter().map(|range| of_range(&work, range)).collect();
         let parts = ranges.into_iter().map(part).collect();
-        Self::of_parts(slots, parts, cut, expected)
+        Self::of_parts(slots, parts, &work, cut, expected)
     }
 
-    fn of_parts(slots: Vec<SlotGroups>, parts: Vec<Part>, cut: Cut, expected: ExpectedGroups) -> Self {
+    /// `work` is that of each part.
+    fn of_parts(
+        slots: Vec<SlotGroups>,
+        parts: Vec<Part>,
+        work: &[usize],
+        cut: Cut,
+        expected: ExpectedGroups,
+    ) -> Self {
+        let mut order: Vec<usize> = (0..parts.len()).collect();
+        order.sort_by_key(|part| Reverse(work[*part]));
         Self {
+            order,
             slots: Mutex::new(Some(slots.into())),
             shards: Mutex::new(parts.iter().map(|_| None).collect()),
             parts,
@@ -101,13 +129,14 @@ impl Merging {
         self.parts.len()
     }
 
-    /// A call that leaves off makes no shard.
+    /// Merges a part, by its place in the order of their work. A call that leaves off makes no shard.
     pub(super) fn run(
         &self,
         plan: &GroupPlan,
-        part: usize,
+        at: usize,
         leave_off: &dyn Fn() -> bool,
     ) -> Result<(), StepError> {
+        let part = self.order[at];
         if lock(&self.shards)[part].is_some() {
             return Ok(());
         }
@@ -168,6 +197,57 @@ impl fmt::Display for Merging {
     }
 }
 
-fn entries_in(slots: &[SlotGroups], partitions: &Range<usize>) -> usize {
-    slots.iter().map(|slot| slot.entries(partitions)).sum()
+#[cfg(test)]
+mod tests {
+    use arrow::array::ArrayRef;
+    use arrow::datatypes::DataType;
+
+    use super::*;
+    use crate::aggregate::{AggregateState, GroupIds, StateError};
+    use crate::memory::MemoryExceeded;
+
+    /// A state of one group that keeps as many values.
+    struct Keeps(usize);
+
+    impl AggregateState for Keeps {
+        fn is_exact(&self) -> bool {
+            true
+        }
+
+        fn resize(&mut self, _groups: usize) -> Result<(), MemoryExceeded> {
+            Ok(())
+        }
+
+        fn update(&mut self, _: Option<&ArrayRef>, _: GroupIds<'_>) -> Result<(), StateError> {
+            Ok(())
+        }
+
+        fn arrange(&mut self, _order: &[u32]) -> Result<(), MemoryExceeded> {
+            Ok(())
+        }
+
+        fn kept(&self, first: usize, groups: usize) -> usize {
+            assert_eq!((first, groups), (0, 1));
+            self.0
+        }
+
+        fn merge(&mut self, _: &dyn AggregateState, _: usize, _: &[u32]) -> Result<(), StateError> {
+            Ok(())
+        }
+
+        fn finish(&self, _: &DataType) -> Result<ArrayRef, StateError> {
+            unreachable!("only the order is asked for")
+        }
+    }
+
+    #[test]
+    fn the_part_whose_states_keep_the_most_values_is_merged_first() {
+        let slot = |values| SlotGroups {
+            keys: None,
+            states: vec![Box::new(Keeps(values))],
+            passing: Vec::new(),
+        };
+        let merging = Merging::of_slots([5, 900, 70, 900].map(slot).into());
+        assert_eq!(merging.order, [1, 3, 2, 0]);
+    }
 }

@@ -9,17 +9,18 @@ const GROUPS_PER_RANGE: usize = 8_192;
 /// Rows of a piece per range, on average at least: each piece costs a merge some hundred
 /// nanoseconds.
 const ROWS_OF_A_PIECE: usize = 64;
-/// Entries from which there is more than one range.
-const ENTRIES_OF_MANY: usize = 2 * GROUPS_PER_RANGE;
+/// Work from which there is more than one range.
+const WORK_OF_MANY: usize = 2 * GROUPS_PER_RANGE;
 /// Ranges at least, if more than one.
 const RANGES_MIN: usize = 16;
 
-/// Ranges have about equal work. Without partitions there is one empty range. With fewer `groups`
-/// than entries, and many `pieces`, the ranges are wider, so that a merge reads longer pieces.
-pub(crate) fn cut(entries: &[usize], pieces: usize, groups: usize) -> Vec<Range<usize>> {
-    let all: usize = entries.iter().sum();
-    if all < ENTRIES_OF_MANY {
-        return std::iter::once(0..entries.len()).collect();
+/// Ranges have about equal work, of `work` in each partition. Without partitions there is one empty
+/// range. With fewer `groups` than work, and many `pieces`, the ranges are wider, so that a merge reads
+/// longer pieces.
+pub(crate) fn cut(work: &[usize], pieces: usize, groups: usize) -> Vec<Range<usize>> {
+    let all: usize = work.iter().sum();
+    if all < WORK_OF_MANY {
+        return std::iter::once(0..work.len()).collect();
     }
     let ranges = (groups.min(all) / GROUPS_PER_RANGE)
         .next_power_of_two()
@@ -28,7 +29,7 @@ pub(crate) fn cut(entries: &[usize], pieces: usize, groups: usize) -> Vec<Range<
     let share = all.div_ceil(ranges);
     let mut cut = Vec::with_capacity(ranges);
     let (mut start, mut sum) = (0, 0);
-    for (partition, &more) in entries.iter().enumerate() {
+    for (partition, &more) in work.iter().enumerate() {
         // The cut goes to the nearer side of the share.
         if start < partition && (sum + more).saturating_sub(share) > share.saturating_sub(sum) {
             cut.push(start..partition);
@@ -36,7 +37,7 @@ pub(crate) fn cut(entries: &[usize], pieces: usize, groups: usize) -> Vec<Range<
         }
         sum += more;
     }
-    cut.push(start..entries.len());
+    cut.push(start..work.len());
     cut
 }
 

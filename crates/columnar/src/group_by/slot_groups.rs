@@ -51,6 +51,19 @@ impl SlotGroups {
         }
     }
 
+    /// The values that states keep.
+    pub(crate) fn kept(&self, partitions: &Range<usize>) -> usize {
+        let groups = match &self.keys {
+            Some(grouped) => grouped.keys.places(partitions),
+            None => 0..1,
+        };
+        let kept = self
+            .states
+            .iter()
+            .map(|state| state.kept(groups.start, groups.len()));
+        kept.sum()
+    }
+
     /// Groups and rows whose keys have no fixed width.
     pub(crate) fn long_entries(&self, partitions: &Range<usize>) -> usize {
         let of_keys = |keys: &PartitionedKeys| keys.long().within(&keys.places(partitions)).len();

@@ -77,6 +77,11 @@ impl<V: Values> Pairs<V> {
         self.own.members.groups()
     }
 
+    /// About the pairs of a run of groups, without those of merged states.
+    pub(super) fn kept(&self, first: usize, groups: usize) -> usize {
+        self.own.members.items(first, groups)
+    }
+
     /// # Panics
     ///
     /// If another state has merged this one.
@@ -102,7 +107,7 @@ impl<V: Values> Pairs<V> {
     }
 
     pub(super) fn merge(&mut self, from: &Self, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
-        if from.own.members.has_items(first, map.len()) {
+        if from.own.members.items(first, map.len()) > 0 {
             self.share(&from.own, first, map.iter().copied())?;
         }
         for part in &from.parts {

@@ -10,13 +10,13 @@
 
 /// Values up to which the rows of each are counted. Each takes a pass over the codes.
 const COUNTED_VALUES: usize = 16;
-/// Rows of a counted block: as many as a byte counts.
+/// Rows of a counted block: no more than a byte counts.
 const COUNTED_ROWS: usize = 128;
 /// Rows that are compared with the first of them.
 const BLOCK_ROWS: usize = 32;
 
-/// The sum of the values of `codes`, of which there are `values`: the first of `table`. Sums that exceed
-/// 64 bits wrap.
+/// The sum of what `codes` stand for. A code is a place in `table`, whose first `values` places are in
+/// use. A sum that exceeds 64 bits wraps.
 pub(super) fn sum_of_codes<C, const N: usize>(codes: &[C], values: usize, table: &[i64; N]) -> i64
 where
     C: Copy + Into<u32> + PartialEq + TryFrom<usize>,

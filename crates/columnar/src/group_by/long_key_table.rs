@@ -7,9 +7,10 @@
 //! ```text
 //!   numbers met first ─► those of equal hashes ─► their bytes ─► equal? ── yes ─► group
 //!   of 256 keys                                                    │ no
-//!                                                                  └─► the index, one by one: a new key,
-//!                                                                      or one behind others of its place
+//!                                                                  └─► the index, one by one
 //! ```
+//!
+//! A key that goes to the index is new, or lies behind others of its place.
 
 use std::sync::Arc;
 
@@ -23,9 +24,8 @@ const NOT_FOUND: u32 = u32::MAX;
 pub(super) struct LongKeyTable {
     /// Their places are groups.
     keys: LongKeys,
-    /// Has the numbers of the first `indexed` keys: a look-up needs all.
+    /// Has the numbers of the first keys, or of all: a look-up needs all.
     index: HashIndex,
-    indexed: usize,
     /// Keys that the index makes room for when it is first needed.
     expected: usize,
 }
@@ -35,7 +35,6 @@ impl LongKeyTable {
         Self {
             keys: LongKeys::new(pool),
             index: HashIndex::new(pool),
-            indexed: 0,
             expected: 0,
         }
     }
@@ -86,7 +85,7 @@ impl LongKeyTable {
         push: impl Fn(&mut EncodedRows, usize) -> Result<(), MemoryExceeded>,
         mut found: impl FnMut(usize, u32),
     ) -> Result<(), MemoryExceeded> {
-        if self.indexed < self.keys.len() || self.expected > 0 {
+        if self.index.len() < self.keys.len() || self.expected > 0 {
             self.index_all()?;
         }
         let mut numbers = [NOT_FOUND; BATCH_ROWS];
@@ -109,13 +108,11 @@ impl LongKeyTable {
     fn index_all(&mut self) -> Result<(), MemoryExceeded> {
         let hashes = self.keys.hashes();
         let hash_of = |number: u32| hashes[number as usize];
-        let more = std::mem::take(&mut self.expected).saturating_sub(self.index.len());
+        let indexed = self.index.len();
+        let more = std::mem::take(&mut self.expected).saturating_sub(indexed);
         // Otherwise it grows step by step.
         self.index.reserve(more, hash_of).ok();
-        self.index
-            .extend(self.indexed as u32..hashes.len() as u32, hash_of)?;
-        self.indexed = hashes.len();
-        Ok(())
+        self.index.extend(indexed as u32..hashes.len() as u32, hash_of)
     }
 
     /// The numbers of keys that the index meets first.
@@ -162,7 +159,6 @@ impl LongKeyTable {
         if number < new {
             return Ok(keys.places()[number as usize]);
         }
-        self.indexed += 1;
         self.push(hash, firsts, position(), push)
     }
 }

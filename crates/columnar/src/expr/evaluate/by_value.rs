@@ -12,8 +12,8 @@ use crate::expr::source::{ColumnSource, Values};
 use crate::expr::types::{conversion_can_fail, converted};
 use crate::table::{Code, Codes, by_width};
 
-/// Values of a column's codes at most: a byte for each is 4 KiB of a core's cache.
-const VALUES_MAX: usize = 4_096;
+/// Values of a column's codes at most: a byte for each is 16 KiB of a core's cache.
+const VALUES_MAX: usize = 16_384;
 
 /// `None` if the condition reads other columns, can fail, or there are too many values.
 pub(super) fn answers(condition: &Expr, rows: &dyn ColumnSource) -> Result<Option<BooleanArray>, ExecError> {
@@ -162,7 +162,7 @@ pub(super) fn packed(bits: [u8; 8]) -> u8 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, UInt8Array, UInt32Array};
+    use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, UInt8Array, UInt16Array, UInt32Array};
     use arrow::compute::cast;
     use arrow::datatypes::{DataType, Field};
     use proptest::prelude::*;
@@ -242,6 +242,18 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn thousands_of_values_in_no_order_are_looked_up_row_by_row() {
+        let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..9_973).map(|n| n * 577 % 9_973)));
+        let rows: ArrayRef = Arc::new(UInt16Array::from_iter_values((0..9_973).chain(0..6_000)));
+        let rows = Rows(Codes::try_new(rows, values).unwrap());
+        let n = Expr::column(0, &Field::new("n", DataType::Int64, true));
+        let less = Expr::compare(Comparison::Less, n, Expr::int64(5_000)).unwrap();
+        let found = answers(&less, &rows).unwrap().expect("fewer values than rows");
+        assert_eq!(found, less.evaluate_condition(&Decoded(&rows)).unwrap());
+        assert!(found.true_count() > 0 && found.false_count() > 0);
     }
 
     proptest! {

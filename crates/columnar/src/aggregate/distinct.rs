@@ -19,7 +19,7 @@ use self::values::LongValues;
 use super::definition::Definition;
 use super::group_ids::GroupIds;
 use super::state::{AggregateState, StateError, same_kind, shared};
-use crate::encoding::{EncodedRows, FixedWidthLayout, RowEncoder};
+use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers, RowEncoder};
 use crate::expr::{Expr, canonical_floats};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 use crate::partition::hash_bytes;
@@ -80,14 +80,19 @@ impl AggregateState for DistinctState {
 
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
         let values = canonical_floats(values.expect("distinct values have an argument"));
+        let columns = std::slice::from_ref(&values);
+        let numbers = self.layout.as_ref().and_then(|layout| layout.numbers(columns));
+        if let Some(Numbers::Of64(numbers)) = numbers {
+            let mut of_narrow = self.narrow.open();
+            return groups.try_for_each(None, |group, row| of_narrow.note(group as u32, numbers[row]));
+        }
         let nulls = values.logical_nulls();
         let mut reservation = Reservation::of(self.pool.clone());
         let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
         match &self.layout {
             Some(layout) => {
                 reservation.grow(values.len() * size_of::<(u128, u32)>())?;
-                let values = std::slice::from_ref(&values);
-                layout.pack(values, values[0].len(), &mut fixed_keys, &mut long);
+                layout.pack(columns, values.len(), &mut fixed_keys, &mut long);
             }
             None => long.extend(0..values.len() as u32),
         }
@@ -100,9 +105,8 @@ impl AggregateState for DistinctState {
             return groups.try_for_each(nulls.as_ref(), |group, row| of_fixed_key(group, fixed_keys[row]));
         }
         let mut rows = EncodedRows::new(self.pool.as_ref());
-        let (columns, pool) = (std::slice::from_ref(&values), self.pool.as_ref());
         self.encoder
-            .for_batches(columns, Some(&long), pool, |_first, batch| {
+            .for_batches(columns, Some(&long), self.pool.as_ref(), |_first, batch| {
                 Ok(batch.iter().try_for_each(|row| rows.push(row))?)
             })?;
         let mut of_long = self.long.open();

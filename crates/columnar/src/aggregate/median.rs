@@ -138,8 +138,8 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        let items = self.members.arrange(order)?;
-        self.values.arrange(&items)
+        let places = self.members.arrange(order)?;
+        self.values.scatter(&places)
     }
 
     fn kept(&self, first: usize, groups: usize) -> usize {

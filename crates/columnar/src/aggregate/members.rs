@@ -63,25 +63,40 @@ impl Members {
         Ok(self.group_of.push(group as u32)?)
     }
 
-    /// Reorders the groups, and their items by group. Returns the item that each was before.
+    /// Reorders the groups, and their items by group. Returns the place to which each item moves.
     pub(super) fn arrange(&mut self, order: &[u32]) -> Result<ReservedVec<u32>, MemoryExceeded> {
         let pool = self.pool.as_ref();
         let place = places_of(order, pool)?;
-        let (mut items, mut starts) = (ReservedVec::new(pool), ReservedVec::new(pool));
-        items.resize(self.group_of.len(), 0u32)?;
-        starts.resize(order.len() + 1, 0u32)?;
+        let list_of = |len: usize| -> Result<ReservedVec<u32>, MemoryExceeded> {
+            let mut list = ReservedVec::new(pool);
+            list.resize(len, 0)?;
+            Ok(list)
+        };
+        let mut places = list_of(self.group_of.len())?;
+        let (mut starts, mut next) = (list_of(order.len() + 1)?, list_of(order.len() + 1)?);
         for group in self.group_of.iter_mut() {
             *group = place[*group as usize];
+            starts[*group as usize + 1] += 1;
+        }
+        let mut end = 0;
+        for start in starts.iter_mut() {
+            end += *start;
+            *start = end;
+        }
+        next.copy_from_slice(&starts);
+        for (place, &group) in places.iter_mut().zip(self.group_of.iter()) {
+            let next = &mut next[group as usize];
+            *place = *next;
+            *next += 1;
         }
         self.groups = order.len();
-        self.sort(&mut items, &mut starts);
         let of_group = |group: u32| starts[group as usize + 1] - starts[group as usize];
         let groups = (0..order.len() as u32).flat_map(|group| (0..of_group(group)).map(move |_| group));
         for (was, group) in self.group_of.iter_mut().zip(groups) {
             *was = group;
         }
         self.starts = starts;
-        Ok(items)
+        Ok(places)
     }
 
     /// How many items a run of groups has, or at most has: unless arranged, it may have all.
@@ -181,10 +196,10 @@ mod tests {
     fn groups_that_come_after_an_order_are_found_and_empty() {
         let mut members = Members::new(None);
         members.resize(2);
-        for group in [1, 0, 1] {
+        for group in [0, 1, 1] {
             members.push(group).unwrap();
         }
-        assert_eq!(members.arrange(&[1, 0]).unwrap()[..], [0, 2, 1]);
+        assert_eq!(members.arrange(&[1, 0]).unwrap()[..], [2, 0, 1]);
         members.resize(4);
         assert_eq!(items(&members, 0, 4), [(0, 0), (1, 0), (2, 1)]);
         assert_eq!(items(&members, 2, 2), []);
@@ -212,8 +227,8 @@ mod tests {
         }
         assert_eq!(items(&members, 2, 2), [(0, 0), (2, 0), (3, 1)]);
         assert_eq!(members.items(2, 2), 5, "all, at most");
-        let was = members.arrange(&[3, 1, 0, 2]).unwrap();
-        assert_eq!(was[..], [3, 1, 4, 0, 2]);
+        let places = members.arrange(&[3, 1, 0, 2]).unwrap();
+        assert_eq!(places[..], [3, 1, 4, 0, 2]);
         assert!(members.group_of().iter().eq(&[0, 2, 2, 3, 3]));
         assert_eq!(items(&members, 1, 3), [(1, 1), (2, 1), (3, 2), (4, 2)]);
         assert_eq!(items(&members, 1, 1), []);

@@ -118,6 +118,11 @@ impl EncodedRows {
         self.places.arrange(order)
     }
 
+    /// Row `i` moves to `places[i]`, each place once.
+    pub(crate) fn scatter(&mut self, places: &[u32]) -> Result<(), MemoryExceeded> {
+        self.places.scatter(places)
+    }
+
     #[cold]
     fn open_piece(&mut self, row: usize) -> Result<(), MemoryExceeded> {
         let bytes = self.bytes.clamp(PIECE_MIN, PIECE_MAX).max(row);

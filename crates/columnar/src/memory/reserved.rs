@@ -68,6 +68,20 @@ impl<T> ReservedVec<T> {
         Ok(())
     }
 
+    /// Value `i` moves to `places[i]`, each place once.
+    pub(crate) fn scatter(&mut self, places: &[u32]) -> Result<(), MemoryExceeded>
+    where
+        T: Copy + Default,
+    {
+        let mut moved = Self::new(self.pool());
+        moved.resize(places.len(), T::default())?;
+        for (value, place) in self.values.iter().zip(places) {
+            moved[*place as usize] = *value;
+        }
+        *self = moved;
+        Ok(())
+    }
+
     /// [`arrange`](Self::arrange) for values that own memory.
     pub(crate) fn arrange_owned(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>
     where
@@ -170,6 +184,11 @@ mod tests {
         assert_eq!((pool.used(), pool.peak()), (3 * 8, 2 * 3 * 8));
         list.push(4).unwrap_err();
         list.arrange(&[1, 2, 0]).unwrap();
+        assert_eq!(*list, [1, 2, 3]);
+        list.scatter(&[1, 2, 0]).unwrap();
+        assert_eq!(*list, [3, 1, 2]);
+        assert_eq!((pool.used(), pool.peak()), (3 * 8, 2 * 3 * 8));
+        list.scatter(&[2, 0, 1]).unwrap();
         let (values, reservation) = list.into_parts();
         assert_eq!(
             (values, reservation.bytes(), pool.used()),

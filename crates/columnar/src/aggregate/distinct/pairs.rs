@@ -102,8 +102,8 @@ impl<V: Values> Pairs<V> {
         }
         self.lately = Lately::new(pool.as_ref());
         let OpenPairs { list, .. } = self.open();
-        let pairs = list.members.arrange(order)?;
-        list.values.arrange(&pairs)
+        let places = list.members.arrange(order)?;
+        list.values.scatter(&places)
     }
 
     pub(super) fn merge(&mut self, from: &Self, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {

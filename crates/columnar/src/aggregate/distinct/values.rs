@@ -26,8 +26,8 @@ pub(super) trait Values: Sized {
 
     fn push(&mut self, value: Self::Value<'_>) -> Result<(), MemoryExceeded>;
 
-    /// `order[i]`, each once, becomes pair `i`.
-    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>;
+    /// Pair `i` moves to `places[i]`, each place once.
+    fn scatter(&mut self, places: &[u32]) -> Result<(), MemoryExceeded>;
 }
 
 impl<W: Word> Values for ReservedVec<W> {
@@ -64,8 +64,8 @@ impl<W: Word> Values for ReservedVec<W> {
         ReservedVec::push(self, value)
     }
 
-    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        ReservedVec::arrange(self, order)
+    fn scatter(&mut self, places: &[u32]) -> Result<(), MemoryExceeded> {
+        ReservedVec::scatter(self, places)
     }
 }
 
@@ -103,8 +103,8 @@ impl Values for LongValues {
         self.hashes.push(hash)
     }
 
-    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        self.rows.arrange(order)?;
-        self.hashes.arrange(order)
+    fn scatter(&mut self, places: &[u32]) -> Result<(), MemoryExceeded> {
+        self.rows.scatter(places)?;
+        self.hashes.scatter(places)
     }
 }

@@ -207,10 +207,10 @@ impl<'p> Grouping<'p> {
                 .map_err(fail)?;
             self.row_keys = row_keys;
             let groups = self.keys.as_ref().map_or(&[][..], GroupTable::groups);
-            self.known_codes.learn(picked.values(), groups);
+            self.known_codes.learn(groups);
         }
         let groups = self.keys.as_mut().expect("a grouping by keys");
-        groups.assign_known(rows.rows(), self.known_codes.groups())?;
+        groups.assign_known(self.known_codes.groups().iter().copied())?;
         Ok(true)
     }
 
@@ -230,6 +230,9 @@ impl<'p> Grouping<'p> {
     }
 
     fn update(&mut self, arguments: &[ArrayRef]) -> Result<(), ExecError> {
+        if self.states.is_empty() {
+            return Ok(());
+        }
         let len = self.groups().len();
         self.states.iter_mut().try_for_each(|state| state.resize(len))?;
         let groups = self.keys.as_mut().expect("a grouping by keys");
@@ -383,7 +386,7 @@ impl<'p> Grouping<'p> {
             }
         }
         let found = split.heavy().map(|(_row, number)| groups[usize::from(number)]);
-        Ok(keys.assign_known(found.len(), found)?)
+        Ok(keys.assign_known(found)?)
     }
 
     /// Leaves rows of a chunk for the merge. `rows` are those of the keys.

@@ -151,15 +151,10 @@ impl GroupTable {
     /// Takes the groups of rows that were found otherwise.
     pub(crate) fn assign_known(
         &mut self,
-        rows: usize,
-        groups: impl Iterator<Item = u32>,
+        groups: impl ExactSizeIterator<Item = u32>,
     ) -> Result<(), MemoryExceeded> {
         self.groups.clear();
-        self.groups.reserve(rows)?;
-        for group in groups {
-            self.groups.push(group)?;
-        }
-        Ok(())
+        self.groups.extend(groups)
     }
 
     /// Looks up the rows of `columns` as numbers. Returns false if the key is no number, a row is

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::parquet::basic::{Encoding, Type};
-use arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringViewBuilder};
-use arrow::buffer::Buffer;
+use arrow::array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringArray, StringViewArray};
+use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, UInt8Type, UInt16Type, UInt32Type};
 use bytes::Bytes;
 use columnar::Codes;
@@ -19,9 +19,6 @@ use super::chunks::Chunks;
 use super::pages::{DataPage, FlatColumn, Pages};
 use super::validity::Validity;
 use super::{hybrid, numbers};
-
-/// Codes behind the last row that are unpacked with it at most, since they come in groups of eight.
-const CUT_CODES_MAX: usize = 7;
 
 /// The codes of a column in `wanted` rows; `None` if there are pages without codes, or a type that is
 /// not known here.
@@ -47,7 +44,7 @@ fn rows<T: ArrowPrimitiveType<Native: hybrid::Number>>(
 ) -> Option<ArrayRef> {
     let rows = pages.rows.clone();
     let mut validity = Validity::new(column.has_nulls());
-    let mut codes: Vec<T::Native> = Vec::with_capacity(rows.len() + CUT_CODES_MAX);
+    let mut codes: Vec<T::Native> = Vec::with_capacity(rows.len());
     let mut present = Vec::new();
     let mut next = Some(first);
     while codes.len() < rows.len() {
@@ -92,19 +89,21 @@ fn has_only_codes(column: &FlatColumn<'_>) -> Option<bool> {
 fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -> Option<ArrayRef> {
     match (stored, data_type) {
         (Type::BYTE_ARRAY, DataType::Utf8View) => {
-            let mut texts = StringViewBuilder::with_capacity(count.min(bytes.len()));
-            let page = texts.append_block(Buffer::from(bytes.clone()));
-            let mut begin = 0_u32;
+            // Texts in one piece are checked at once, and text by text they take three times as long.
+            let mut texts = Vec::with_capacity(bytes.len());
+            let mut ends = Vec::with_capacity(count + 1);
+            ends.push(0);
+            let mut rest = &bytes[..];
             for _ in 0..count {
-                let (len, _) = bytes
-                    .get(usize::try_from(begin).ok()?..)?
-                    .split_first_chunk::<4>()?;
-                let len = u32::from_le_bytes(*len);
-                begin = begin.checked_add(4)?;
-                texts.try_append_view(page, begin, len).ok()?;
-                begin = begin.checked_add(len)?;
+                let (len, behind) = rest.split_first_chunk()?;
+                let (text, behind) = behind.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+                texts.extend_from_slice(text);
+                ends.push(i32::try_from(texts.len()).ok()?);
+                rest = behind;
             }
-            Some(Arc::new(texts.finish()))
+            let ends = OffsetBuffer::new(ends.into());
+            let texts = StringArray::try_new(ends, texts.into(), None).ok()?;
+            Some(Arc::new(StringViewArray::from(&texts)))
         }
         _ => numbers::of_page(bytes, count, stored, data_type),
     }
@@ -113,9 +112,7 @@ fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -
 #[cfg(test)]
 mod tests {
     use ::parquet::file::properties::{WriterProperties, WriterVersion};
-    use arrow::array::{
-        Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    };
+    use arrow::array::{Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch};
     use proptest::prelude::*;
 
     use super::super::written::assert_reads;

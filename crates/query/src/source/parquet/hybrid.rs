@@ -40,27 +40,27 @@ pub(super) fn read<N: Number>(mut bytes: &[u8], width: usize, count: usize, into
         }
         return Some(());
     }
-    let end = into.len().checked_add(count)?;
-    into.reserve(count);
-    while into.len() < end {
-        let left = end - into.len();
+    let begin = into.len();
+    into.resize(begin.checked_add(count)?, N::ZERO);
+    let mut left = &mut into[begin..];
+    while !left.is_empty() {
         let header = varint(&mut bytes)?;
         let run = usize::try_from(header >> 1).ok().filter(|run| *run > 0)?;
-        if header & 1 == 0 {
-            let (number, rest) = bytes.split_at_checked(width.div_ceil(8))?;
-            bytes = rest;
-            let mut wide = [0; 4];
-            wide[..number.len()].copy_from_slice(number);
-            into.resize(
-                into.len() + run.min(left),
-                u32::from_le_bytes(wide).try_into().ok()?,
-            );
+        let is_packed = header & 1 == 1;
+        let (len, size) = match is_packed {
+            true => (run.checked_mul(8)?, run.checked_mul(width)?),
+            false => (run, width.div_ceil(8)),
+        };
+        let (stored, behind) = bytes.split_at_checked(size)?;
+        bytes = behind;
+        let numbers;
+        (numbers, left) = left.split_at_mut(len.min(left.len()));
+        if is_packed {
+            unpack(stored, width, numbers);
         } else {
-            let (packed, rest) = bytes.split_at_checked(run.checked_mul(width)?)?;
-            bytes = rest;
-            let groups = run.min(left.div_ceil(8));
-            unpack(&packed[..groups * width], width, groups, into);
-            into.truncate(end);
+            let mut wide = [0; 4];
+            wide[..size].copy_from_slice(stored);
+            numbers.fill(u32::from_le_bytes(wide).try_into().ok()?);
         }
     }
     Some(())
@@ -93,14 +93,21 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends the numbers of `groups` of 8.
-fn unpack<N: Number>(packed: &[u8], width: usize, groups: usize, into: &mut Vec<N>) {
-    into.reserve(8 * groups);
+/// Reads the first numbers of `packed`.
+fn unpack<N: Number>(packed: &[u8], width: usize, numbers: &mut [N]) {
+    let (whole, last) = numbers.as_chunks_mut();
     macro_rules! of_width {
         ($($width:literal)*) => {
             match width {
-                0 => into.resize(into.len() + 8 * groups, N::ZERO),
-                $($width => unpack_groups::<N, $width>(packed, into),)*
+                0 => {}
+                $($width => {
+                    unpack_groups::<N, $width>(packed, whole);
+                    if !last.is_empty() {
+                        let mut group = [[N::ZERO; 8]];
+                        unpack_groups::<N, $width>(&packed[whole.len() * $width..], &mut group);
+                        last.copy_from_slice(&group[0][..last.len()]);
+                    }
+                })*
                 _ => unreachable!("a number has at most 32 bits"),
             }
         };
@@ -109,20 +116,21 @@ fn unpack<N: Number>(packed: &[u8], width: usize, groups: usize, into: &mut Vec<
 }
 
 /// The compiler knows each shift, since it knows the width.
-fn unpack_groups<N: Number, const WIDTH: usize>(packed: &[u8], into: &mut Vec<N>) {
+fn unpack_groups<N: Number, const WIDTH: usize>(packed: &[u8], groups: &mut [[N; 8]]) {
     let (packed, _) = packed.as_chunks::<WIDTH>();
     let mask = u64::MAX >> (64 - WIDTH);
-    for group in packed {
-        let numbers: [N; 8] = if WIDTH <= 8 {
+    for (numbers, group) in groups.iter_mut().zip(packed) {
+        *numbers = if WIDTH <= 8 {
             let word = word_of(group, 0);
             std::array::from_fn(|at| N::cut(word >> (at * WIDTH) & mask))
         } else {
             std::array::from_fn(|at| {
                 let bit = at * WIDTH;
-                N::cut(word_of(group, bit / 8) >> (bit % 8) & mask)
+                // A whole word is read at once, so that of the last numbers begins before them.
+                let begin = (bit / 8).min(WIDTH - 8);
+                N::cut(word_of(group, begin) >> (bit - 8 * begin) & mask)
             })
         };
-        into.extend_from_slice(&numbers);
     }
 }
 

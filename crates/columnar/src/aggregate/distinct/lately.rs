@@ -4,30 +4,34 @@ use std::sync::Arc;
 
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// A pair for each place of a hash: the one that was last added there.
-pub(super) struct Lately(ReservedVec<(u32, u32)>);
+/// The pair that was last added at each place of a hash: its group, and a note of its value.
+pub(super) struct Lately<N>(ReservedVec<(u32, N)>);
 
-/// Places at first, and at most: with their pairs a part of a core's second level of cache.
+/// Places at first.
 const PLACES_MIN: usize = 1 << 10;
+/// Places at most: a part of a core's second level of cache.
 const PLACES_MAX: usize = 1 << 14;
 
-impl Lately {
+/// The group of an empty place.
+const NONE: u32 = u32::MAX;
+
+impl<N: Copy + Default> Lately<N> {
     pub(super) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self(ReservedVec::new(pool))
     }
 
-    /// A pair whose hash agrees in most bits.
+    /// The note of the last pair at the hash's place, if it has this group.
     #[inline]
-    pub(super) fn find(&self, hash: u64) -> Option<u32> {
-        let &(tag, pair) = self.0.get(hash as usize & self.0.len().wrapping_sub(1))?;
-        (tag == tag_of(hash) && pair != u32::MAX).then_some(pair)
+    pub(super) fn find(&self, hash: u64, group: u32) -> Option<N> {
+        let &(of, note) = self.0.get(hash as usize & self.0.len().wrapping_sub(1))?;
+        (of == group).then_some(note)
     }
 
     #[inline]
-    pub(super) fn put(&mut self, hash: u64, pair: u32) {
+    pub(super) fn put(&mut self, hash: u64, group: u32, note: N) {
         let place = hash as usize & self.0.len().wrapping_sub(1);
         if let Some(place) = self.0.get_mut(place) {
-            *place = (tag_of(hash), pair);
+            *place = (group, note);
         }
     }
 
@@ -41,10 +45,6 @@ impl Lately {
     pub(super) fn grow(&mut self) -> Result<(), MemoryExceeded> {
         let places = (4 * self.0.len()).clamp(PLACES_MIN, PLACES_MAX);
         self.0.clear();
-        self.0.resize(places, (0, u32::MAX))
+        self.0.resize(places, (NONE, N::default()))
     }
-}
-
-fn tag_of(hash: u64) -> u32 {
-    (hash >> 32) as u32
 }

@@ -24,10 +24,10 @@ use crate::partition::spread;
 /// A group of a part that is none here.
 const NONE: u32 = u32::MAX;
 
-pub(super) struct Pairs<V> {
+pub(super) struct Pairs<V: Values> {
     /// Those of rows that were added.
     own: Arc<List<V>>,
-    lately: Lately,
+    lately: Lately<V::Note>,
     /// Those of merged states.
     parts: Vec<Part<V>>,
     groups_of_parts: ReservedVec<u32>,
@@ -48,9 +48,9 @@ struct Part<V> {
 }
 
 /// The pairs of a state while rows are added to it.
-pub(super) struct OpenPairs<'a, V> {
+pub(super) struct OpenPairs<'a, V: Values> {
     list: &'a mut List<V>,
-    lately: &'a mut Lately,
+    lately: &'a mut Lately<V::Note>,
 }
 
 impl<V: Values> Pairs<V> {
@@ -200,22 +200,22 @@ impl<V: Values> OpenPairs<'_, V> {
     pub(super) fn note(&mut self, group: u32, value: V::Value<'_>) -> Result<(), StateError> {
         let List { members, values } = &mut *self.list;
         let hash = pair_hash(group, V::hash_of(value));
-        let is = |pair: u32| members.group_of()[pair as usize] == group && values.is(pair as usize, value);
-        if self.lately.find(hash).is_some_and(is) {
+        let known = self.lately.find(hash, group);
+        if known.is_some_and(|note| values.is(note, value)) {
             return Ok(());
         }
         let pairs = members.len();
         if self.lately.is_small_for(pairs) {
             self.lately.grow()?;
-            for pair in 0..pairs {
-                let hash = V::hash_of(values.value(pair));
-                self.lately
-                    .put(pair_hash(members.group_of()[pair], hash), pair as u32);
+            for (pair, &group) in members.group_of().iter().enumerate() {
+                let hash = pair_hash(group, V::hash_of(values.value(pair)));
+                self.lately.put(hash, group, values.note(pair));
             }
         }
-        self.lately.put(hash, pairs as u32);
         members.push(group as usize)?;
-        Ok(values.push(value)?)
+        values.push(value)?;
+        self.lately.put(hash, group, values.note(pairs));
+        Ok(())
     }
 }
 

@@ -16,13 +16,18 @@ pub(super) trait Values: Sized {
     where
         Self: 'a;
 
+    /// By what a pair's value is known later: the value, or where it is.
+    type Note: Copy + Default;
+
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self;
 
     fn hash_of(value: Self::Value<'_>) -> u64;
 
     fn value(&self, pair: usize) -> Self::Value<'_>;
 
-    fn is(&self, pair: usize, value: Self::Value<'_>) -> bool;
+    fn note(&self, pair: usize) -> Self::Note;
+
+    fn is(&self, note: Self::Note, value: Self::Value<'_>) -> bool;
 
     fn push(&mut self, value: Self::Value<'_>) -> Result<(), MemoryExceeded>;
 
@@ -39,6 +44,7 @@ impl<W: Word> Values for ReservedVec<W> {
         = DistinctWords<W>
     where
         W: 'a;
+    type Note = W;
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         ReservedVec::new(pool)
@@ -55,8 +61,13 @@ impl<W: Word> Values for ReservedVec<W> {
     }
 
     #[inline]
-    fn is(&self, pair: usize, value: W) -> bool {
-        self[pair] == value
+    fn note(&self, pair: usize) -> W {
+        self[pair]
+    }
+
+    #[inline]
+    fn is(&self, note: W, value: W) -> bool {
+        note == value
     }
 
     #[inline]
@@ -78,6 +89,8 @@ pub(super) struct LongValues {
 impl Values for LongValues {
     type Value<'a> = (&'a [u8], u64);
     type Distinct<'a> = DistinctTexts<'a>;
+    /// The pair.
+    type Note = u32;
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
@@ -94,8 +107,13 @@ impl Values for LongValues {
         (self.rows.row(pair), self.hashes[pair])
     }
 
-    fn is(&self, pair: usize, value: (&[u8], u64)) -> bool {
-        self.value(pair) == value
+    fn note(&self, pair: usize) -> u32 {
+        pair as u32
+    }
+
+    fn is(&self, pair: u32, (bytes, hash): (&[u8], u64)) -> bool {
+        let pair = pair as usize;
+        self.hashes[pair] == hash && self.rows.row(pair) == bytes
     }
 
     fn push(&mut self, (bytes, hash): (&[u8], u64)) -> Result<(), MemoryExceeded> {

@@ -296,6 +296,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::values::LongValues;
     use super::*;
 
     const GROUPS: u32 = 6;
@@ -371,6 +372,24 @@ mod tests {
             prop_assert_eq!(counts(&fine), of_fine);
             prop_assert_eq!(counts(&coarse), of_coarse);
         }
+    }
+
+    #[test]
+    fn a_pair_that_comes_again_and_again_is_kept_once() {
+        let rows: Vec<(u32, u64)> = (0..3_000).map(|row| (row % 3, 0)).collect();
+        assert_eq!(pairs(&rows, false).kept(0, 3), 3);
+        let mut texts = Pairs::<LongValues>::new(None);
+        texts.resize(3);
+        let mut open = texts.open();
+        for (group, _) in rows {
+            // Hashes may agree where values differ.
+            open.note(group, (b"a text", 7)).unwrap();
+            open.note(group, (if group == 2 { b"a text" } else { b"a word" }, 7))
+                .unwrap();
+        }
+        let mut counts = [0; 3];
+        texts.count(&mut counts).unwrap();
+        assert_eq!(counts, [2, 2, 1]);
     }
 
     #[test]

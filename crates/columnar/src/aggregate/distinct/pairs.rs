@@ -393,6 +393,15 @@ mod tests {
     }
 
     #[test]
+    fn groups_with_one_value_each_have_it_where_they_meet_among_the_late_pairs() {
+        let mut pairs = Words::new(None);
+        pairs.resize(40_000);
+        let mut open = pairs.open();
+        (0..40_000).for_each(|group| open.note(group, 0).unwrap());
+        assert_eq!(counts(&pairs), vec![1; 40_000]);
+    }
+
+    #[test]
     fn counting_reserves_its_table_and_fails_without_room() {
         let rows: Vec<(u32, u64)> = (0..5_000).map(|value| (0, value)).collect();
         let free = pairs(&rows, true);

@@ -210,7 +210,7 @@ impl<'p> Grouping<'p> {
             self.known_codes.learn(groups);
         }
         let groups = self.keys.as_mut().expect("a grouping by keys");
-        groups.assign_known(self.known_codes.groups().iter().copied())?;
+        groups.assign_known(self.known_codes.of_rows().iter().copied())?;
         Ok(true)
     }
 

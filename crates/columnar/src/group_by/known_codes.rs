@@ -119,7 +119,7 @@ impl KnownCodes {
     }
 
     /// The group of each row of the chunk.
-    pub(super) fn groups(&self) -> &[u32] {
+    pub(super) fn of_rows(&self) -> &[u32] {
         &self.of_rows
     }
 }
@@ -212,7 +212,7 @@ mod tests {
                 let of_firsts: Vec<u32> = firsts.iter().map(|&row| groups[&key_of(row as usize)]).collect();
                 known.learn(&of_firsts);
                 let expected: Vec<u32> = (0..chunk.len()).map(|row| groups[&key_of(row)]).collect();
-                prop_assert_eq!(known.groups(), expected);
+                prop_assert_eq!(known.of_rows(), expected);
             }
         }
     }

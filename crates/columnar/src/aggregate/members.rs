@@ -67,29 +67,14 @@ impl Members {
     pub(super) fn arrange(&mut self, order: &[u32]) -> Result<ReservedVec<u32>, MemoryExceeded> {
         let pool = self.pool.as_ref();
         let place = places_of(order, pool)?;
-        let list_of = |len: usize| -> Result<ReservedVec<u32>, MemoryExceeded> {
-            let mut list = ReservedVec::new(pool);
-            list.resize(len, 0)?;
-            Ok(list)
-        };
-        let mut places = list_of(self.group_of.len())?;
-        let (mut starts, mut next) = (list_of(order.len() + 1)?, list_of(order.len() + 1)?);
+        let (mut places, mut starts) = (ReservedVec::new(pool), ReservedVec::new(pool));
+        places.resize(self.group_of.len(), 0u32)?;
+        starts.resize(order.len() + 1, 0u32)?;
         for group in self.group_of.iter_mut() {
             *group = place[*group as usize];
-            starts[*group as usize + 1] += 1;
-        }
-        let mut end = 0;
-        for start in starts.iter_mut() {
-            end += *start;
-            *start = end;
-        }
-        next.copy_from_slice(&starts);
-        for (place, &group) in places.iter_mut().zip(self.group_of.iter()) {
-            let next = &mut next[group as usize];
-            *place = *next;
-            *next += 1;
         }
         self.groups = order.len();
+        self.sort(&mut starts, |item, place| places[item] = place);
         let of_group = |group: u32| starts[group as usize + 1] - starts[group as usize];
         let groups = (0..order.len() as u32).flat_map(|group| (0..of_group(group)).map(move |_| group));
         for (was, group) in self.group_of.iter_mut().zip(groups) {
@@ -142,12 +127,12 @@ impl Members {
 
     pub(super) fn by_group(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut items, mut starts) = (vec![0; self.len()], vec![0; self.groups + 1]);
-        self.sort(&mut items, &mut starts);
+        self.sort(&mut starts, |item, place| items[place as usize] = item as u32);
         (items, starts)
     }
 
-    /// Stable; `starts` comes with zeros.
-    fn sort(&self, items: &mut [u32], starts: &mut [u32]) {
+    /// Stable; `starts` comes with zeros. `note` takes each item and its place, the last one first.
+    fn sort(&self, starts: &mut [u32], mut note: impl FnMut(usize, u32)) {
         for &group in self.group_of.iter() {
             starts[group as usize] += 1;
         }
@@ -159,7 +144,7 @@ impl Members {
         for (item, &group) in self.group_of.iter().enumerate().rev() {
             let place = &mut starts[group as usize];
             *place -= 1;
-            items[*place as usize] = item as u32;
+            note(item, *place);
         }
     }
 }

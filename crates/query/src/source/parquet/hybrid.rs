@@ -95,19 +95,11 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 
 /// Reads the first numbers of `packed`.
 fn unpack<N: Number>(packed: &[u8], width: usize, numbers: &mut [N]) {
-    let (whole, last) = numbers.as_chunks_mut();
     macro_rules! of_width {
         ($($width:literal)*) => {
             match width {
                 0 => {}
-                $($width => {
-                    unpack_groups::<N, $width>(packed, whole);
-                    if !last.is_empty() {
-                        let mut group = [[N::ZERO; 8]];
-                        unpack_groups::<N, $width>(&packed[whole.len() * $width..], &mut group);
-                        last.copy_from_slice(&group[0][..last.len()]);
-                    }
-                })*
+                $($width => unpack_groups::<N, $width>(packed, numbers),)*
                 _ => unreachable!("a number has at most 32 bits"),
             }
         };
@@ -115,23 +107,30 @@ fn unpack<N: Number>(packed: &[u8], width: usize, numbers: &mut [N]) {
     of_width!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 }
 
-/// The compiler knows each shift, since it knows the width.
-fn unpack_groups<N: Number, const WIDTH: usize>(packed: &[u8], groups: &mut [[N; 8]]) {
-    let (packed, _) = packed.as_chunks::<WIDTH>();
-    let mask = u64::MAX >> (64 - WIDTH);
-    for (numbers, group) in groups.iter_mut().zip(packed) {
-        *numbers = if WIDTH <= 8 {
-            let word = word_of(group, 0);
-            std::array::from_fn(|at| N::cut(word >> (at * WIDTH) & mask))
-        } else {
-            std::array::from_fn(|at| {
-                let bit = at * WIDTH;
-                // A whole word is read at once, so that of the last numbers begins before them.
-                let begin = (bit / 8).min(WIDTH - 8);
-                N::cut(word_of(group, begin) >> (bit - 8 * begin) & mask)
-            })
-        };
+fn unpack_groups<N: Number, const WIDTH: usize>(packed: &[u8], numbers: &mut [N]) {
+    let (groups, _) = packed.as_chunks::<WIDTH>();
+    let (whole, last) = numbers.as_chunks_mut();
+    for (numbers, group) in whole.iter_mut().zip(groups) {
+        *numbers = unpacked(group);
     }
+    if !last.is_empty() {
+        last.copy_from_slice(&unpacked(&groups[whole.len()])[..last.len()]);
+    }
+}
+
+/// The compiler knows each shift, since it knows the width.
+fn unpacked<N: Number, const WIDTH: usize>(group: &[u8; WIDTH]) -> [N; 8] {
+    let mask = u64::MAX >> (64 - WIDTH);
+    if WIDTH <= 8 {
+        let word = word_of(group, 0);
+        return std::array::from_fn(|at| N::cut(word >> (at * WIDTH) & mask));
+    }
+    std::array::from_fn(|at| {
+        let bit = at * WIDTH;
+        // A whole word is read at once, so that of the last numbers begins before them.
+        let begin = (bit / 8).min(WIDTH - 8);
+        N::cut(word_of(group, begin) >> (bit - 8 * begin) & mask)
+    })
 }
 
 /// Up to eight bytes from `begin` on.

@@ -22,6 +22,7 @@ mod typing;
 mod value_list;
 
 pub(crate) use canonical::canonical_floats;
+pub(crate) use evaluate::Answered;
 pub(crate) use node::Node;
 pub use node::{Arithmetic, Comparison, Expr};
 pub(crate) use source::{ColumnSource, Filtered, values_of};

@@ -12,7 +12,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, Expr, values_of};
+use crate::expr::{Answered, ColumnSource, Expr, values_of};
 use crate::filter::may_hold;
 use crate::memory::{BorrowedBuffer, MemoryPool, Reservation, RetainedSize};
 use crate::narrow::is_narrow;
@@ -32,6 +32,7 @@ pub(crate) struct Morsel<'t> {
     given: RefCell<Range<usize>>,
     columns: RefCell<BTreeMap<usize, Part<ArrayRef>>>,
     codes: RefCell<BTreeMap<usize, Option<Part<Codes>>>>,
+    answered: Answered,
     borrowed: RefCell<Vec<BorrowedBuffer>>,
     reservation: RefCell<Reservation>,
 }
@@ -72,6 +73,7 @@ impl<'t> Morsel<'t> {
             given: RefCell::new(0..rows),
             columns: RefCell::default(),
             codes: RefCell::default(),
+            answered: Answered::default(),
         }
     }
 
@@ -286,6 +288,10 @@ impl ColumnSource for Chunk<'_, '_> {
     fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
         let part = self.morsel.codes(index)?;
         Ok(part.map(|part| part.values.slice(part.place(&self.range()))))
+    }
+
+    fn answered(&self) -> Option<&Answered> {
+        Some(&self.morsel.answered)
     }
 }
 

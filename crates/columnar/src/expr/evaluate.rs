@@ -3,7 +3,9 @@
 //! A constant stays one value as long as possible. Arrow's kernels skip NULL operands, so a row
 //! with a NULL never overflows or divides by zero.
 
+mod answers;
 mod arithmetic;
+mod bits;
 mod by_value;
 mod contains;
 mod decimal;
@@ -18,6 +20,7 @@ use arrow::compute::kernels::cmp;
 use arrow::compute::{ilike, is_not_null, is_null, like};
 use arrow::error::ArrowError;
 
+pub(crate) use self::answers::Answered;
 use self::span::Span;
 use self::value::Value;
 use super::canonical::canonical_floats;

@@ -154,6 +154,11 @@ impl Expr {
         &self.node
     }
 
+    /// Whether `other` is a clone of it.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.node, &other.node)
+    }
+
     /// The type of the values.
     pub fn data_type(&self) -> &DataType {
         &self.data_type

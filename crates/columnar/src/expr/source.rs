@@ -7,6 +7,7 @@ use arrow::array::{Array as _, ArrayRef, BooleanArray, new_null_array};
 use arrow::compute::{FilterBuilder, FilterPredicate, concat};
 
 use crate::error::ExecError;
+use crate::expr::evaluate::Answered;
 use crate::expr::node::Expr;
 use crate::table::Codes;
 
@@ -27,6 +28,11 @@ pub(crate) trait ColumnSource {
     fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
         let _ = index;
         Ok(None)
+    }
+
+    /// Where answers to the values of codes are kept, if further rows may have the same values.
+    fn answered(&self) -> Option<&Answered> {
+        None
     }
 }
 
@@ -131,5 +137,8 @@ impl ColumnSource for Filtered<'_> {
         let kept = self.predicate().filter(whole.rows());
         let kept = kept.map_err(|error| ExecError::of(format!("column {index}"), error))?;
         Ok(Some(whole.with_rows(kept)))
+    }
+    fn answered(&self) -> Option<&Answered> {
+        self.source.answered()
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, AsArray as _, DictionaryArray, UInt32Array};
-use arrow::compute::{cast, take};
+use arrow::compute::take;
 use arrow::datatypes::{ArrowDictionaryKeyType, DataType, UInt8Type, UInt16Type, UInt32Type};
 use arrow::error::ArrowError;
 
@@ -67,9 +67,10 @@ impl Codes {
 
     /// The same with codes of the fewest bits that hold all.
     pub(super) fn try_narrow(rows: UInt32Array, values: ArrayRef) -> Result<Self, ArrowError> {
-        let rows = match values.len() {
-            0..=0x100 => cast(&rows, &DataType::UInt8)?,
-            0x101..=0x1_0000 => cast(&rows, &DataType::UInt16)?,
+        // Without NULLs there are no bits for them, which each chunk of the rows would count again.
+        let rows: ArrayRef = match values.len() {
+            0..=0x100 => Arc::new(rows.unary::<_, UInt8Type>(|code| code as u8)),
+            0x101..=0x1_0000 => Arc::new(rows.unary::<_, UInt16Type>(|code| code as u16)),
             _ => Arc::new(rows),
         };
         Self::try_new(rows, values)

@@ -1,19 +1,14 @@
 //! Conditions and conversions of one column that is held as codes: made once for each value, then
 //! looked up for each row.
 
-use std::ops::Range;
+use arrow::array::BooleanArray;
 
-use arrow::array::{Array as _, BooleanArray};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-
+use super::answers::{Answers, VALUES_MAX};
 use crate::error::ExecError;
 use crate::expr::node::{Expr, Node};
-use crate::expr::source::{ColumnSource, Values};
+use crate::expr::source::ColumnSource;
 use crate::expr::types::{conversion_can_fail, converted};
-use crate::table::{Code, Codes, by_width};
-
-/// Values of a column's codes at most: a byte for each is 16 KiB of a core's cache.
-const VALUES_MAX: usize = 16_384;
+use crate::table::Codes;
 
 /// `None` if the condition reads other columns, can fail, or there are too many values.
 pub(super) fn answers(condition: &Expr, rows: &dyn ColumnSource) -> Result<Option<BooleanArray>, ExecError> {
@@ -23,16 +18,19 @@ pub(super) fn answers(condition: &Expr, rows: &dyn ColumnSource) -> Result<Optio
     let Some(codes) = rows.codes(column)? else {
         return Ok(None);
     };
+    let kept = rows.answered();
+    if let Some(answers) = kept.and_then(|kept| kept.find(condition, &codes)) {
+        return Ok(Some(answers.of_rows(&codes)));
+    }
     if codes.values().len() > VALUES_MAX.min(rows.rows()) {
         return Ok(None);
     }
-    let answers = condition.evaluate_condition(&Values::of(column, &codes)?)?;
-    let nulls = answers.nulls().filter(|nulls| nulls.null_count() > 0);
-    let nulls = nulls.map(|nulls| NullBuffer::new(looked_up(&codes, nulls.inner())));
-    Ok(Some(BooleanArray::new(
-        looked_up(&codes, answers.values()),
-        nulls,
-    )))
+    let answers = Answers::new(condition, column, &codes)?;
+    let found = answers.of_rows(&codes);
+    if let Some(kept) = kept {
+        kept.keep(condition, answers);
+    }
+    Ok(Some(found))
 }
 
 /// The rows of a column, or of its conversion, as codes. `None` for other expressions, if the column
@@ -63,99 +61,6 @@ pub(super) fn codes(
     let values = converted(codes.values(), value.data_type(), to);
     let values = values.map_err(|error| ExecError::of(expr, error))?;
     Ok(Some(codes.with_values(values)))
-}
-
-/// The bit of each row's value. The one behind those of the values is for NULL.
-fn looked_up(codes: &Codes, bits: &BooleanBuffer) -> BooleanBuffer {
-    let (null, rows) = (codes.values().len(), codes.rows());
-    let of_values = bits.slice(0, null);
-    let bytes = match Run::of(&of_values) {
-        Some(run) => by_width!(rows, |codes| run.bits(codes)),
-        None => by_width!(rows, |codes| looked_up_in(&of_values, codes)),
-    };
-    let found = BooleanBuffer::new(Buffer::from(bytes), 0, rows.len());
-    match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
-        None => found,
-        Some(nulls) if bits.value(null) => &found | &!nulls.inner(),
-        Some(nulls) => &found & nulls.inner(),
-    }
-}
-
-/// Codes one behind the other: those whose bit is set, or those whose bit is not.
-struct Run {
-    codes: Range<u32>,
-    is_set: bool,
-}
-
-impl Run {
-    /// `None` if the bits change more than twice.
-    fn of(bits: &BooleanBuffer) -> Option<Self> {
-        let of = |bits: &BooleanBuffer| {
-            let mut runs = bits.set_slices();
-            let (begin, end) = runs.next().unwrap_or_default();
-            runs.next().is_none().then_some(begin as u32..end as u32)
-        };
-        let set = of(bits).map(|codes| Self { codes, is_set: true });
-        set.or_else(|| {
-            let codes = of(&!bits)?;
-            Some(Self { codes, is_set: false })
-        })
-    }
-
-    /// The bits of the rows that have `codes`, eight in a byte.
-    fn bits<C: Code>(&self, codes: &[C]) -> Vec<u8> {
-        // There may be more values than codes.
-        let end = self.codes.end.min(C::LAST.saturating_add(1));
-        let Some(span) = end.checked_sub(self.codes.start + 1) else {
-            let none = if self.is_set { 0 } else { u8::MAX };
-            return vec![none; codes.len().div_ceil(8)];
-        };
-        let (begin, span) = (C::cut(self.codes.start), C::cut(span));
-        let bit = |code: C| u8::from((code.minus(begin) <= span) == self.is_set);
-        let mut bytes = Vec::with_capacity(codes.len().div_ceil(8));
-        // A loop of a known length becomes instructions for several rows at once.
-        let (whole, rest) = codes.as_chunks::<64>();
-        for codes in whole {
-            let mut bits = [0; 64];
-            for (place, code) in bits.iter_mut().zip(codes) {
-                *place = bit(*code);
-            }
-            let (groups, _) = bits.as_chunks::<8>();
-            bytes.extend(groups.iter().map(|bits| packed(*bits)));
-        }
-        bytes.extend(rest.chunks(8).map(|codes| packed_rest(codes, bit)));
-        bytes
-    }
-}
-
-/// The bits of the rows that have `codes`, eight in a byte.
-fn looked_up_in<C: Code>(bits: &BooleanBuffer, codes: &[C]) -> Vec<u8> {
-    // The length that the compiler knows spares a check for each row.
-    let mut table = [0u8; VALUES_MAX];
-    bits.set_indices().for_each(|value| table[value] = 1);
-    let bit = |code: C| table[code.into() as usize % VALUES_MAX];
-    let mut bytes = Vec::with_capacity(codes.len().div_ceil(8));
-    let (whole, rest) = codes.as_chunks::<8>();
-    bytes.extend(whole.iter().map(|&[a, b, c, d, e, f, g, h]| {
-        packed([bit(a), bit(b), bit(c), bit(d), bit(e), bit(f), bit(g), bit(h)])
-    }));
-    bytes.extend(rest.chunks(8).map(|codes| packed_rest(codes, bit)));
-    bytes
-}
-
-/// The bits of less than eight rows.
-fn packed_rest<C: Code>(codes: &[C], bit: impl Fn(C) -> u8) -> u8 {
-    let mut bits = [0; 8];
-    for (place, code) in bits.iter_mut().zip(codes) {
-        *place = bit(*code);
-    }
-    packed(bits)
-}
-
-/// Eight bits in the order of the bytes that hold them.
-pub(super) fn packed(bits: [u8; 8]) -> u8 {
-    // The product's last byte adds each byte's bit at a place of its own, without a carry.
-    (u64::from_le_bytes(bits).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
 #[cfg(test)]
@@ -215,12 +120,6 @@ mod tests {
         assert!(codes(&wide, &rows, 2).unwrap().is_none(), "three values");
         let decimal = implicit_cast(column, &DataType::Decimal128(3, 1)).unwrap();
         assert!(of(&decimal).is_none(), "1,000 has more digits");
-    }
-
-    #[test]
-    fn eight_bytes_are_packed_in_their_order() {
-        assert_eq!(packed([1, 0, 1, 1, 0, 0, 0, 1]), 0b1000_1101);
-        assert_eq!(packed([1; 8]), u8::MAX);
     }
 
     #[test]

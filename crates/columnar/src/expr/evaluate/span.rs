@@ -1,13 +1,12 @@
 //! Comparisons of whole numbers with constants, as one test of each row.
 //!
-//! `low <= n and n <= high` is one comparison of unsigned numbers: `n - low <= high - low`. Answers
-//! are bytes first, which processors find for several rows at a time, and then bits.
+//! `low <= n and n <= high` is one comparison of unsigned numbers: `n - low <= high - low`.
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType};
 
-use super::by_value::packed;
+use super::bits::bits_where;
 use crate::expr::node::{Comparison, Expr, Node};
 
 /// The numbers for which comparisons of one column with constants are true.
@@ -68,7 +67,7 @@ impl Span {
                     // Both are in the type's range.
                     let low = self.low.max(least) as $signed;
                     let width = (self.high.min(most) as $signed).wrapping_sub(low) as $unsigned;
-                    bits(&values, |value| {
+                    bits_where(&values, |value| {
                         value.wrapping_sub(low) as $unsigned <= width
                     })
                 }
@@ -111,22 +110,6 @@ fn constant(expr: &Expr, of: &DataType) -> Option<i128> {
         DataType::Decimal128(..) => first::<i128>(buffer, at),
         _ => return None,
     })
-}
-
-fn bits<N: Copy>(values: &[N], test: impl Fn(N) -> bool) -> BooleanBuffer {
-    let mut words: Vec<u64> = Vec::with_capacity(values.len().div_ceil(64));
-    for chunk in values.chunks(64) {
-        let mut answers = [0u8; 64];
-        for (answer, &value) in answers.iter_mut().zip(chunk) {
-            *answer = u8::from(test(value));
-        }
-        let eights = answers.as_chunks::<8>().0.iter().enumerate();
-        let word = eights.fold(0, |word, (at, eight)| {
-            word | u64::from(packed(*eight)) << (8 * at)
-        });
-        words.push(word.to_le());
-    }
-    BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
 }
 
 #[cfg(test)]

@@ -113,7 +113,8 @@ fn in_order(codes: &UInt32Array, values: &ArrayRef) -> Result<(UInt32Array, Arra
     for (rank, code) in (0..).zip(order.values()) {
         ranks[*code as usize] = rank;
     }
-    let codes = codes.unary_opt(|code| ranks.get(code as usize).copied());
+    // The code beneath a NULL may have no rank.
+    let codes = codes.unary(|code| ranks.get(code as usize).copied().unwrap_or(0));
     Ok((codes, take(values, &order, None)?))
 }
 

@@ -17,6 +17,7 @@ mod memory;
 mod read_error;
 mod source;
 mod statistics;
+mod texts;
 
 pub use codes::Codes;
 pub(crate) use codes::{Code, by_width};
@@ -25,3 +26,4 @@ pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;
 pub use source::{Held, MorselReader, StoredTable, TableSource};
 pub use statistics::ColumnStatistics;
+pub use texts::{PassingTexts, SpacedTexts};

@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
 use crate::error::ExecError;
-use crate::expr::{Answered, ColumnSource, Expr, values_of};
+use crate::expr::{Answered, ColumnSource, Expr, TextCondition, values_of};
 use crate::filter::may_hold;
 use crate::memory::{BorrowedBuffer, MemoryPool, Reservation, RetainedSize};
 use crate::narrow::is_narrow;
-use crate::table::{Codes, Fetched, MorselReader, ReadError, TableSource};
+use crate::table::{Codes, Fetched, MorselReader, PassingTexts, ReadError, TableSource};
 
 /// Rows of a chunk: 128 KiB of 64-bit values.
 pub(crate) const CHUNK_ROWS: usize = 16_384;
@@ -33,6 +34,7 @@ pub(crate) struct Morsel<'t> {
     columns: RefCell<BTreeMap<usize, Part<ArrayRef>>>,
     codes: RefCell<BTreeMap<usize, Option<Part<Codes>>>>,
     answered: Answered,
+    passing: RefCell<BTreeMap<usize, Passing>>,
     borrowed: RefCell<Vec<BorrowedBuffer>>,
     reservation: RefCell<Reservation>,
 }
@@ -50,6 +52,13 @@ impl<T> Part<T> {
         debug_assert!(self.rows.start <= rows.start && rows.end <= self.rows.end);
         rows.start - self.rows.start..rows.end - self.rows.start
     }
+}
+
+/// What a reader answered to a condition on a column.
+struct Passing {
+    condition: Expr,
+    /// `None` if the column has to be read for it.
+    texts: Option<Part<Box<dyn PassingTexts>>>,
 }
 
 impl<'t> Morsel<'t> {
@@ -74,6 +83,7 @@ impl<'t> Morsel<'t> {
             columns: RefCell::default(),
             codes: RefCell::default(),
             answered: Answered::default(),
+            passing: RefCell::default(),
         }
     }
 
@@ -139,6 +149,71 @@ impl<'t> Morsel<'t> {
         let codes = codes.map(|codes| self.part(codes));
         self.codes.borrow_mut().insert(column, codes.clone());
         Ok(codes)
+    }
+
+    /// The rows of `rows` that meet `condition`, if the reader can tell.
+    fn rows_where(
+        &self,
+        condition: &TextCondition,
+        rows: &Range<usize>,
+    ) -> Result<Option<BooleanBuffer>, ExecError> {
+        let column = condition.column();
+        let is_known = |passing: &Passing| passing.condition.is(condition.expr());
+        if !self.passing.borrow().get(&column).is_some_and(is_known) {
+            let texts = match self.columns.borrow().contains_key(&column) {
+                true => None,
+                false => self.texts_where(condition)?,
+            };
+            let condition = condition.expr().clone();
+            self.passing
+                .borrow_mut()
+                .insert(column, Passing { condition, texts });
+        }
+        let passing = self.passing.borrow();
+        Ok(passing[&column].texts.as_ref().map(|part| {
+            let place = part.place(rows);
+            part.values.rows().slice(place.start, place.len())
+        }))
+    }
+
+    fn texts_where(
+        &self,
+        condition: &TextCondition,
+    ) -> Result<Option<Part<Box<dyn PassingTexts>>>, ExecError> {
+        let column = condition.column();
+        let mut reader = self.reader()?;
+        let mut reservation = self.reservation.borrow_mut();
+        let before = reservation.bytes();
+        reservation.grow(reader.bytes_to_read(column))?;
+        let texts = reader.texts_where(column, condition)?;
+        reservation.resize(before + texts.as_ref().map_or(0, |texts| texts.bytes()))?;
+        if let Some(texts) = &texts {
+            let field = self.table.schema();
+            self.check(column, texts.rows().len(), field.field(column).data_type())?;
+        }
+        Ok(texts.map(|texts| self.part(texts)))
+    }
+
+    /// The texts of a column in those of `rows` to `keep`, if all of them met a condition.
+    fn passed(
+        &self,
+        column: usize,
+        rows: &Range<usize>,
+        keep: &BooleanBuffer,
+    ) -> Result<Option<ArrayRef>, ExecError> {
+        let passing = self.passing.borrow();
+        let Some(part) = passing.get(&column).and_then(|passing| passing.texts.as_ref()) else {
+            return Ok(None);
+        };
+        let place = part.place(rows);
+        let texts = part
+            .values
+            .texts(&mut keep.set_indices().map(|row| place.start + row));
+        if let Some(texts) = &texts {
+            let copied = texts.get_buffer_memory_size();
+            self.reservation.borrow_mut().grow(copied)?;
+        }
+        Ok(texts)
     }
 
     /// Reads with the most that a column takes reserved, then with what `arrays` keep.
@@ -209,6 +284,11 @@ impl<'t> Morsel<'t> {
             .iter()
             .filter_map(|(column, part)| Some((*column, part.as_ref()?)));
         read.extend(coded.map(|(column, part)| (column, part.rows.clone())));
+        let passing = self.passing.borrow();
+        let searched = passing
+            .iter()
+            .filter_map(|(column, passing)| Some((*column, passing.texts.as_ref()?)));
+        read.extend(searched.map(|(column, part)| (column, part.rows.clone())));
         read.into_iter()
     }
 
@@ -245,7 +325,7 @@ pub(crate) struct Chunk<'m, 't> {
     morsel: &'m Morsel<'t>,
     start: usize,
     rows: usize,
-    /// Values of columns that the morsel holds as codes.
+    /// Values of columns that the morsel holds as codes, or of which all rows passed.
     decoded: RefCell<BTreeMap<usize, ArrayRef>>,
 }
 
@@ -270,6 +350,10 @@ impl ColumnSource for Chunk<'_, '_> {
         if let Some(values) = self.decoded.borrow().get(&index) {
             return Ok(values.clone());
         }
+        if let Some(values) = self.passed(index, &BooleanBuffer::new_set(self.rows).into())? {
+            self.decoded.borrow_mut().insert(index, values.clone());
+            return Ok(values);
+        }
         let Some(codes) = self.codes(index)? else {
             let part = self.morsel.column(index)?;
             let place = part.place(&self.range());
@@ -292,6 +376,14 @@ impl ColumnSource for Chunk<'_, '_> {
 
     fn answered(&self) -> Option<&Answered> {
         Some(&self.morsel.answered)
+    }
+
+    fn rows_where(&self, condition: &TextCondition) -> Result<Option<BooleanBuffer>, ExecError> {
+        self.morsel.rows_where(condition, &self.range())
+    }
+
+    fn passed(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {
+        self.morsel.passed(index, &self.range(), keep.values())
     }
 }
 

@@ -21,6 +21,7 @@ use arrow::compute::{ilike, is_not_null, is_null, like};
 use arrow::error::ArrowError;
 
 pub(crate) use self::answers::Answered;
+pub(super) use self::contains::{contained_in, searched_text};
 use self::span::Span;
 use self::value::Value;
 use super::canonical::canonical_floats;
@@ -164,12 +165,9 @@ fn contains_needle(value: &Value, pattern: &Value) -> Option<BooleanArray> {
     let (Value::Rows(texts), Value::Constant(pattern)) = (value, pattern) else {
         return None;
     };
-    let pattern = pattern
-        .as_string_view_opt()
-        .filter(|pattern| pattern.is_valid(0))?;
     Some(contains::contains(
         texts.as_string_view_opt()?,
-        contains::needle(pattern.value(0))?,
+        contains::searched_text(pattern)?,
     ))
 }
 

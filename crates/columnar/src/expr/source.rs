@@ -4,11 +4,13 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
 use arrow::array::{Array as _, ArrayRef, BooleanArray, new_null_array};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::{FilterBuilder, FilterPredicate, concat};
 
 use crate::error::ExecError;
 use crate::expr::evaluate::Answered;
 use crate::expr::node::Expr;
+use crate::expr::text_condition::TextCondition;
 use crate::table::Codes;
 
 pub(crate) trait ColumnSource {
@@ -27,6 +29,18 @@ pub(crate) trait ColumnSource {
     /// The column as codes into few values, if it is held so.
     fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
         let _ = index;
+        Ok(None)
+    }
+
+    /// The rows that meet a condition on texts, if they are known sooner than the column.
+    fn rows_where(&self, condition: &TextCondition) -> Result<Option<BooleanBuffer>, ExecError> {
+        let _ = condition;
+        Ok(None)
+    }
+
+    /// The column's values in the rows to `keep`, if all of them met a condition on the column's texts.
+    fn passed(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {
+        let _ = (index, keep);
         Ok(None)
     }
 
@@ -121,10 +135,13 @@ impl ColumnSource for Filtered<'_> {
         }
         let kept = match self.codes(index)? {
             Some(codes) => values_of(index, &codes)?,
-            None => {
-                let kept = self.predicate().filter(&self.source.column(index)?);
-                kept.map_err(|error| ExecError::of(format!("column {index}"), error))?
-            }
+            None => match self.source.passed(index, &self.keep)? {
+                Some(kept) => kept,
+                None => {
+                    let kept = self.predicate().filter(&self.source.column(index)?);
+                    kept.map_err(|error| ExecError::of(format!("column {index}"), error))?
+                }
+            },
         };
         self.columns.borrow_mut().insert(index, kept.clone());
         Ok(kept)

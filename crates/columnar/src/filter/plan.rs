@@ -1,11 +1,13 @@
 //! The steps of a filter, and the order in which they run.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use arrow::array::BooleanArray;
 use pipeline_exec::lock;
 
 use super::estimate;
@@ -13,7 +15,7 @@ use super::measure::Measured;
 use super::prune;
 use super::selection::Selection;
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, Expr, Filtered};
+use crate::expr::{ColumnSource, Expr, Filtered, TextCondition};
 use crate::table::TableSource;
 
 /// Rows per remaining row above which a step reads only the remaining rows.
@@ -38,6 +40,8 @@ struct Changes {
 
 pub(crate) struct FilterStep {
     condition: Expr,
+    /// If no other step reads its column, which is one of texts.
+    on_texts: Option<TextCondition>,
     /// The fraction of rows expected to pass.
     selectivity: f64,
     /// Cost per row, in comparisons of two integers.
@@ -73,6 +77,18 @@ impl FilterPlan {
             }
         }
         movable.push(start..steps.len());
+        let reads = |step: &FilterStep, column: usize| {
+            let mut columns = BTreeSet::new();
+            step.condition.collect_columns(&mut columns);
+            columns.contains(&column)
+        };
+        for at in 0..steps.len() {
+            let on_texts = TextCondition::of(&steps[at].condition);
+            steps[at].on_texts = on_texts.filter(|condition| {
+                let of_column = steps.iter().filter(|step| reads(step, condition.column()));
+                of_column.count() == 1
+            });
+        }
         Self {
             steps,
             movable,
@@ -163,6 +179,7 @@ impl FilterStep {
             selectivity: estimate::selectivity(&condition, table),
             cost: estimate::cost(&condition),
             condition,
+            on_texts: None,
             measured: Measured::default(),
         }
     }
@@ -185,6 +202,14 @@ impl FilterStep {
     }
 
     fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
+        if let Some(condition) = &self.on_texts {
+            let (start, before) = (Instant::now(), selection.count());
+            if let Some(passing) = rows.rows_where(condition)? {
+                selection.and(&BooleanArray::new(passing, None));
+                self.measured.add(before, selection.count(), start.elapsed());
+                return Ok(());
+            }
+        }
         narrow(&self.condition, &self.measured, rows, selection)
     }
 }

@@ -11,6 +11,8 @@ use super::codes::Codes;
 use super::fetched::{Fetched, Fetching};
 use super::read_error::ReadError;
 use super::statistics::ColumnStatistics;
+use super::texts::PassingTexts;
+use crate::expr::TextCondition;
 
 /// A table that many threads can read at once, morsel by morsel.
 pub trait TableSource: Debug + Send + Sync {
@@ -98,6 +100,22 @@ pub trait MorselReader {
         Ok(None)
     }
 
+    /// The rows whose text in `column` meets `condition`, and these texts, if the reader has them sooner
+    /// than the whole column. The scan asks before [`column`](Self::column), which it may still call
+    /// after `None`, the default, and if it needs texts that do not pass.
+    ///
+    /// # Errors
+    ///
+    /// As of [`column`](Self::column).
+    fn texts_where(
+        &mut self,
+        column: usize,
+        condition: &TextCondition,
+    ) -> Result<Option<Box<dyn PassingTexts>>, ReadError> {
+        let _ = (column, condition);
+        Ok(None)
+    }
+
     /// Says that columns which are read from now on are needed for `rows` only, which are rows of the
     /// morsel. Returns whether [`column`](Self::column) and [`codes`](Self::codes) then give values
     /// of these rows; the default is no, and they give all.
@@ -106,7 +124,7 @@ pub trait MorselReader {
         false
     }
 
-    /// The most bytes that [`column`](Self::column) allocates for `column`. The default is 0: the
+    /// The most bytes that [`column`](Self::column), or one of the other ways, allocates for `column`. The default is 0: the
     /// table has the values, or the reader [holds](Self::bytes) them.
     fn bytes_to_read(&self, column: usize) -> usize {
         let _ = column;

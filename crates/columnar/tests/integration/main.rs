@@ -13,6 +13,7 @@ mod oracle;
 mod order;
 mod reading;
 mod scan;
+mod searching;
 mod sharding;
 mod slots;
 mod statistics;

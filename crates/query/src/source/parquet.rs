@@ -19,6 +19,7 @@ mod footer;
 mod hybrid;
 mod numbers;
 mod pages;
+mod texts;
 mod validity;
 #[cfg(test)]
 mod written;
@@ -36,8 +37,8 @@ use arrow::array::{Array, ArrayRef};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use columnar::{
-    Codes, ColumnStatistics, Fetched, Fetching, Held, MORSEL_ROWS, MorselReader, ReadError, StoredTable,
-    TableSource,
+    Codes, ColumnStatistics, Fetched, Fetching, Held, MORSEL_ROWS, MorselReader, PassingTexts, ReadError,
+    StoredTable, TableSource, TextCondition,
 };
 
 use self::bounds::Bounds;
@@ -417,6 +418,22 @@ impl MorselReader for ParquetReader<'_> {
         let read = || Ok(coded::read(&flat, &chunks, &self.rows));
         // What fails here fails again, with its place, when the column is read.
         Ok(guarded(read).unwrap_or(None))
+    }
+
+    fn texts_where(
+        &mut self,
+        column: usize,
+        condition: &TextCondition,
+    ) -> Result<Option<Box<dyn PassingTexts>>, ReadError> {
+        let may_be = |flat: &FlatColumn<'_>| texts::may_be(flat) && !coded::may_be(flat);
+        let Some(flat) = self.flat(column).filter(may_be) else {
+            return Ok(None);
+        };
+        let chunks = self.chunks(column)?;
+        let read = || Ok(texts::passing(&flat, &chunks, &self.rows, condition));
+        // What fails here fails again, with its place, when the column is read.
+        let passing = guarded(read).unwrap_or(None);
+        Ok(passing.map(|passing| -> Box<dyn PassingTexts> { Box::new(passing) }))
     }
 
     fn need(&mut self, rows: Range<usize>) -> bool {

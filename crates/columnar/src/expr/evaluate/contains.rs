@@ -13,8 +13,11 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array as _, BooleanArray, BooleanBufferBuilder, StringViewArray};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, BooleanBufferBuilder, StringViewArray};
+use arrow::buffer::BooleanBuffer;
 use memchr::memmem::Finder;
+
+use crate::table::SpacedTexts;
 
 /// Bytes between two rows up to which they are searched as well.
 const GAP_MAX: u32 = 64;
@@ -23,8 +26,16 @@ const GAP_MAX: u32 = 64;
 /// [Arrow's format](https://arrow.apache.org/docs/format/Columnar.html#variable-size-binary-view-layout).
 const INLINE_MAX: u32 = 12;
 
+/// The text that a constant pattern asks for anywhere, if it asks for nothing else.
+pub(crate) fn searched_text(pattern: &ArrayRef) -> Option<&str> {
+    let pattern = pattern
+        .as_string_view_opt()
+        .filter(|pattern| pattern.is_valid(0))?;
+    needle(pattern.value(0))
+}
+
 /// The text that `pattern` asks for anywhere, if it asks for nothing else.
-pub(super) fn needle(pattern: &str) -> Option<&str> {
+fn needle(pattern: &str) -> Option<&str> {
     let needle = pattern.strip_prefix('%')?.strip_suffix('%')?;
     let is_plain = !needle.is_empty() && !needle.contains(['%', '_', '\\']);
     is_plain.then_some(needle)
@@ -56,6 +67,44 @@ pub(super) fn contains(texts: &StringViewArray, needle: &str) -> BooleanArray {
         search(texts, first..texts.len(), last, &finder, &mut found);
     }
     BooleanArray::new(found.finish(), texts.nulls().cloned())
+}
+
+/// Whether each of `texts` contains the needle. What is found across gaps is left out as above.
+pub(crate) fn contained_in(texts: &SpacedTexts<'_>, finder: &Finder<'_>) -> BooleanBuffer {
+    let mut found = BooleanBufferBuilder::new(texts.len());
+    found.append_n(texts.len(), false);
+    let (bytes, ends) = (texts.bytes(), texts.ends());
+    let (mut row, mut at) = (0, 0);
+    while let Some(place) = finder.find(&bytes[at..]) {
+        let begin = at + place;
+        let end = begin + finder.needle().len();
+        row = match first_that_ends_behind(end, ends, row) {
+            row if row < ends.len() => row,
+            _ => break,
+        };
+        let text = texts.begin(row);
+        if text > begin {
+            at = text;
+            continue;
+        }
+        found.set_bit(row, true);
+        at = ends[row] as usize;
+        row += 1;
+    }
+    found.finish()
+}
+
+/// The first of the ascending `ends` from `row` on that is `end` or behind it. Most places found are a
+/// few rows apart.
+fn first_that_ends_behind(end: usize, ends: &[u32], mut row: usize) -> usize {
+    let is_short = |text_end: &u32| (*text_end as usize) < end;
+    let mut steps = 1;
+    while ends.get(row + steps - 1).is_some_and(is_short) {
+        row += steps;
+        steps *= 2;
+    }
+    let reaching = ends.len().min(row + steps);
+    row + ends[row..reaching].partition_point(is_short)
 }
 
 /// Where a text is that does not lie in its view. Places of 32 bits, as in views.

@@ -48,6 +48,10 @@ impl<'a> FlatColumn<'a> {
         self.chunk.column_type()
     }
 
+    pub(super) fn is_compressed(&self) -> bool {
+        self.chunk.compression() != Compression::UNCOMPRESSED
+    }
+
     pub(super) fn has_nulls(&self) -> bool {
         self.chunk.column_descr().max_def_level() > 0
     }
@@ -84,7 +88,7 @@ impl<'a> FlatColumn<'a> {
         Some(Pages {
             pages,
             dictionary,
-            is_compressed: self.chunk.compression() != Compression::UNCOMPRESSED,
+            is_compressed: self.is_compressed(),
             has_nulls: self.has_nulls(),
             rows,
             group_rows,
@@ -121,6 +125,11 @@ impl DataPage {
 
     pub(super) fn values(&self) -> &[u8] {
         &self.buf[self.values..]
+    }
+
+    /// As [`values`](Self::values), to keep.
+    pub(super) fn into_values(self) -> Bytes {
+        self.buf.slice(self.values..)
     }
 
     /// Whether values are codes of the dictionary.

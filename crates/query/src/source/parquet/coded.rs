@@ -60,6 +60,7 @@ fn rows<T: ArrowPrimitiveType<Native: hybrid::Number>>(
             hybrid::read_codes(page.values(), count, &mut present)?;
             validity.spread(&present, &mut codes);
         }
+        pages.give_back(page);
     }
     let codes = PrimitiveArray::<T>::new(codes.into(), validity.finish());
     Some(Arc::new(codes.slice(wanted.start - rows.start, wanted.len())))

@@ -94,6 +94,7 @@ fn of_column<N: Number>(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range
         if count < page.rows {
             validity.spread(&present, &mut values);
         }
+        pages.give_back(page);
     }
     let whole = array(
         values.into(),

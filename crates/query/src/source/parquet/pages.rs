@@ -2,9 +2,12 @@
 //!
 //! A chunk begins with its dictionary. Once that is full, writers go over to pages of plain values.
 //! The `parquet` crate decompresses the dictionary in any case, which for a range of rows far behind
-//! takes as long as the range itself. Pages are taken apart and decompressed by that crate.
+//! takes as long as the range itself. Pages are taken apart by that crate, and decompressed, apart from
+//! Snappy: it would fill new memory with zeros for each page. Here one buffer serves one page after the
+//! other and stays in the core's cache.
 
-use std::ops::Range;
+use std::mem;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
@@ -48,7 +51,11 @@ impl<'a> FlatColumn<'a> {
         self.chunk.column_type()
     }
 
-    pub(super) fn is_compressed(&self) -> bool {
+    fn is_snappy(&self) -> bool {
+        self.chunk.compression() == Compression::SNAPPY
+    }
+
+    fn is_compressed(&self) -> bool {
         self.chunk.compression() != Compression::UNCOMPRESSED
     }
 
@@ -72,9 +79,18 @@ impl<'a> FlatColumn<'a> {
                 (Some(locations), skipped, rows)
             }
         };
+        // The crate leaves the bytes of such a chunk as they are.
+        let plain = match self.is_snappy() {
+            true => {
+                let builder = self.chunk.clone().into_builder();
+                Some(builder.set_compression(Compression::UNCOMPRESSED).build().ok()?)
+            }
+            false => None,
+        };
         let open = || {
             let chunks = Arc::new(chunks.clone());
-            SerializedPageReader::new(chunks, self.chunk, group_rows, locations.cloned()).ok()
+            let chunk = plain.as_ref().unwrap_or(self.chunk);
+            SerializedPageReader::new(chunks, chunk, group_rows, locations.cloned()).ok()
         };
         let mut pages = open()?;
         let mut dictionary = None;
@@ -89,6 +105,10 @@ impl<'a> FlatColumn<'a> {
             pages,
             dictionary,
             is_compressed: self.is_compressed(),
+            snappy: match self.is_snappy() {
+                true => Some(Snappy::new(usize::try_from(self.chunk.uncompressed_size()).ok()?)),
+                false => None,
+            },
             has_nulls: self.has_nulls(),
             rows,
             group_rows,
@@ -102,6 +122,7 @@ pub(super) struct Pages {
     /// The dictionary is its next page.
     dictionary: Option<SerializedPageReader<Chunks>>,
     is_compressed: bool,
+    snappy: Option<Snappy>,
     has_nulls: bool,
     /// Those in the pages.
     pub(super) rows: Range<usize>,
@@ -110,7 +131,7 @@ pub(super) struct Pages {
 
 /// Levels and values of some rows.
 pub(super) struct DataPage {
-    buf: Bytes,
+    buf: PageBytes,
     levels: Range<usize>,
     values: usize,
     pub(super) rows: usize,
@@ -125,11 +146,6 @@ impl DataPage {
 
     pub(super) fn values(&self) -> &[u8] {
         &self.buf[self.values..]
-    }
-
-    /// As [`values`](Self::values), to keep.
-    pub(super) fn into_values(self) -> Bytes {
-        self.buf.slice(self.values..)
     }
 
     /// Whether values are codes of the dictionary.
@@ -150,6 +166,10 @@ impl Pages {
             return None;
         };
         let count = usize::try_from(num_values).ok()?;
+        let buf = match &mut self.snappy {
+            Some(snappy) => snappy.decompress(&buf, 0)?.into_bytes(),
+            None => buf,
+        };
         // An array may keep the page, which must not keep the bytes of the column around it.
         let buf = match self.is_compressed {
             true => buf,
@@ -160,7 +180,7 @@ impl Pages {
 
     /// `None` where there is no page, or one that is not as expected.
     pub(super) fn next(&mut self) -> Option<DataPage> {
-        match self.pages.get_next_page().ok()?? {
+        let (values, levels, rows, encoding, buf) = match self.pages.get_next_page().ok()?? {
             Page::DataPage {
                 buf,
                 num_values,
@@ -168,6 +188,7 @@ impl Pages {
                 def_level_encoding,
                 ..
             } => {
+                let buf = self.decompressed(buf, 0, true)?;
                 let levels = match self.has_nulls {
                     true if def_level_encoding == Encoding::RLE => {
                         let len = u32::from_le_bytes(*buf.first_chunk::<4>()?);
@@ -176,13 +197,7 @@ impl Pages {
                     true => return None,
                     false => 0..0,
                 };
-                Some(DataPage {
-                    values: levels.end,
-                    levels,
-                    rows: usize::try_from(num_values).ok()?,
-                    encoding,
-                    buf,
-                })
+                (levels.end, levels, num_values, encoding, buf)
             }
             Page::DataPageV2 {
                 buf,
@@ -190,19 +205,108 @@ impl Pages {
                 encoding,
                 def_levels_byte_len,
                 rep_levels_byte_len: 0,
+                is_compressed,
                 ..
             } => {
                 let levels = usize::try_from(def_levels_byte_len).ok()?;
-                Some(DataPage {
-                    levels: 0..levels,
-                    values: levels,
-                    rows: usize::try_from(num_values).ok()?,
-                    encoding,
-                    buf,
-                })
+                let buf = self.decompressed(buf, levels, is_compressed)?;
+                (levels, 0..levels, num_values, encoding, buf)
             }
-            Page::DataPageV2 { .. } | Page::DictionaryPage { .. } => None,
+            Page::DataPageV2 { .. } | Page::DictionaryPage { .. } => return None,
+        };
+        (values <= buf.len()).then_some(DataPage {
+            buf,
+            levels,
+            values,
+            rows: usize::try_from(rows).ok()?,
+            encoding,
+        })
+    }
+
+    /// Lets the next page have the memory of one that is no longer needed.
+    pub(super) fn give_back(&mut self, page: DataPage) {
+        if let (Some(snappy), PageBytes::Decompressed { buffer, .. }) = (&mut self.snappy, page.buf) {
+            snappy.buffer = buffer;
         }
-        .filter(|page| page.values <= page.buf.len())
+    }
+
+    fn decompressed(&mut self, stored: Bytes, plain: usize, is_compressed: bool) -> Option<PageBytes> {
+        match &mut self.snappy {
+            Some(snappy) if is_compressed => snappy.decompress(&stored, plain),
+            _ => Some(PageBytes::Shared(stored)),
+        }
+    }
+}
+
+/// The bytes of a page.
+enum PageBytes {
+    Shared(Bytes),
+    /// The first `len` bytes.
+    Decompressed {
+        buffer: Vec<u8>,
+        len: usize,
+    },
+}
+
+impl PageBytes {
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Decompressed { mut buffer, len } => {
+                buffer.truncate(len);
+                Bytes::from(buffer)
+            }
+        }
+    }
+}
+
+impl Deref for PageBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Decompressed { buffer, len } => &buffer[..*len],
+        }
+    }
+}
+
+struct Snappy {
+    decoder: snap::raw::Decoder,
+    /// For the next page.
+    buffer: Vec<u8>,
+    /// Bytes of a page at most.
+    bytes_max: usize,
+}
+
+impl Snappy {
+    fn new(bytes_max: usize) -> Self {
+        Self {
+            decoder: snap::raw::Decoder::new(),
+            buffer: Vec::new(),
+            bytes_max,
+        }
+    }
+
+    /// The first `plain` bytes as they are, and the others decompressed.
+    fn decompress(&mut self, stored: &[u8], plain: usize) -> Option<PageBytes> {
+        let (levels, values) = stored.split_at_checked(plain)?;
+        // A page of NULLs may have no values.
+        let len = match values.is_empty() {
+            true => 0,
+            false => snap::raw::decompress_len(values).ok()?,
+        };
+        // The length is believed no further than the footer, since memory is taken for it.
+        let len = plain.checked_add(len).filter(|len| *len <= self.bytes_max)?;
+        let mut buffer = mem::take(&mut self.buffer);
+        if buffer.len() < len {
+            buffer.clear();
+            buffer.resize(len, 0);
+        }
+        buffer[..plain].copy_from_slice(levels);
+        if !values.is_empty() {
+            self.decoder.decompress(values, &mut buffer[plain..len]).ok()?;
+        }
+        Some(PageBytes::Decompressed { buffer, len })
     }
 }

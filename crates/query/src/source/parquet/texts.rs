@@ -1,14 +1,14 @@
 //! Conditions on texts, answered page by page: a page is searched as soon as it is decompressed, when
-//! it lies in the core's cache, and let go if none of its texts passes.
+//! it lies in the core's cache, and only texts that pass are kept.
 //!
 //! ```text
 //!   page 0   codes of the dictionary   each of its texts is searched once     rows 3, 8 pass
-//!   page 1   plain texts               the bytes are searched                 no row: the page is freed
-//!   page 2   plain texts               the bytes are searched                 row 41,012 passes
+//!   page 1   plain texts               the bytes are searched                 no row passes
+//!   page 2   plain texts               the bytes are searched                 row 41,012 passes: a copy
 //! ```
 //!
-//! The texts of rows that pass are copied on demand. The `parquet` crate's reader would make a view of
-//! each row. What is not as expected here is left to it, with what is damaged.
+//! The `parquet` crate's reader would make a view of each row. What is not as expected here is left to
+//! it, with what is damaged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use columnar::{PassingTexts, SpacedTexts, TextCondition};
 
 use super::chunks::Chunks;
 use super::hybrid;
-use super::pages::FlatColumn;
+use super::pages::{FlatColumn, Pages};
 use super::validity::Validity;
 
 /// Bytes of a text's length, in front of it.
@@ -55,174 +55,160 @@ pub(super) fn passing(
 ) -> Option<Passing> {
     let mut pages = column.pages(chunks, wanted)?;
     let rows = pages.rows.clone();
-    let skipped = wanted.start - rows.start;
     let mut validity = Validity::new(column.has_nulls());
     let mut found = BooleanBufferBuilder::new(rows.len());
-    let mut dictionary: Option<(Texts, BooleanBuffer)> = None;
-    let mut kept = Vec::new();
-    let mut bytes = 0;
+    let mut passing = Texts::default();
+    let mut dictionary: Option<Dictionary> = None;
+    let (mut codes, mut ends) = (Vec::<u32>::new(), Vec::new());
     while found.len() < rows.len() {
         let page = pages.next()?;
-        let page_rows = page.rows;
-        if page_rows > rows.len() - found.len() {
+        if page.rows > rows.len() - found.len() {
             return None;
         }
-        let count = validity.add(page.levels(), page_rows)?;
-        let (texts, answers) = if page.is_coded() {
-            let (texts, answers) = match &dictionary {
-                Some(known) => known,
-                None => {
-                    let (bytes, count) = pages.dictionary()?;
-                    let texts = Texts::read(bytes, count)?;
-                    let answers = condition.answers(&texts.spaced());
-                    dictionary.insert((texts, answers))
-                }
+        let count = validity.add(page.levels(), page.rows)?;
+        let answers = if page.is_coded() {
+            let dictionary = match &mut dictionary {
+                Some(dictionary) => dictionary,
+                None => dictionary.insert(Dictionary::read(&mut pages, condition)?),
             };
-            let mut codes: Vec<u32> = Vec::with_capacity(count);
+            codes.clear();
             hybrid::read_codes(page.values(), count, &mut codes)?;
-            if codes.iter().any(|code| *code as usize >= texts.ends.len()) {
+            if codes.iter().any(|code| *code as usize >= dictionary.ends.len()) {
                 return None;
             }
-            let answers = BooleanBuffer::collect_bool(count, |at| answers.value(codes[at] as usize));
-            (PageTexts::Codes(codes), answers)
+            let answers =
+                BooleanBuffer::collect_bool(count, |at| dictionary.answers.value(codes[at] as usize));
+            for at in answers.set_indices() {
+                dictionary.add(codes[at], &mut passing)?;
+            }
+            answers
         } else if page.encoding == Encoding::PLAIN {
-            let texts = Texts::read(page.into_values(), count)?;
-            let answers = condition.answers(&texts.spaced());
-            (PageTexts::Plain(texts), answers)
+            find_ends(page.values(), count, &mut ends)?;
+            let texts = SpacedTexts::new(page.values(), &ends, LENGTH);
+            let answers = condition.answers(&texts);
+            for place in answers.set_indices() {
+                let place = passing.push(texts.text(place))?;
+                passing.of_rows.push(place);
+            }
+            answers
         } else {
             return None;
         };
-        let mut places = None;
-        let answers = match count == page_rows {
-            true => answers,
-            false => {
-                let answers: Vec<bool> = answers.iter().collect();
-                let mut of_rows = Vec::with_capacity(page_rows);
-                validity.spread(&answers, &mut of_rows);
-                let of_texts: Vec<u32> = (0..count as u32).collect();
-                validity.spread(&of_texts, places.insert(Vec::with_capacity(page_rows)));
-                BooleanBuffer::from(of_rows)
-            }
-        };
-        let page = Page {
-            rows: found.len()..found.len() + page_rows,
-            places,
-            texts,
-        };
-        found.append_buffer(&answers);
-        // Of the first and the last page, other rows may pass.
-        let begin = skipped.saturating_sub(page.rows.start).min(page_rows);
-        let end = (skipped + wanted.len())
-            .saturating_sub(page.rows.start)
-            .min(page_rows);
-        let is_kept = begin < end && answers.slice(begin, end - begin).has_true();
-        // A page that is not compressed lies among the others of the column.
-        if is_kept || !column.is_compressed() {
-            bytes += page.bytes();
+        if count == page.rows {
+            found.append_buffer(&answers);
+        } else {
+            let answers: Vec<bool> = answers.iter().collect();
+            let mut of_rows = Vec::with_capacity(page.rows);
+            validity.spread(&answers, &mut of_rows);
+            found.append_slice(&of_rows);
         }
-        if is_kept {
-            kept.push(page);
-        }
+        pages.give_back(page);
     }
-    let dictionary = dictionary.map(|(texts, _)| texts);
+    let found = found.finish();
+    let skipped = wanted.start - rows.start;
     Some(Passing {
-        rows: found.finish().slice(skipped, wanted.len()),
-        skipped,
-        bytes: bytes + dictionary.as_ref().map_or(0, Texts::size),
-        dictionary,
-        pages: kept,
+        rows: found.slice(skipped, wanted.len()),
+        before: found.slice(0, skipped).count_set_bits(),
+        texts: passing,
     })
 }
 
-/// Texts as plain pages have them, each behind its length.
-#[derive(Debug)]
-struct Texts {
+/// Finds the ends of `count` plain texts, each behind its length. `None` if these are no such texts.
+fn find_ends(bytes: &[u8], count: usize, ends: &mut Vec<u32>) -> Option<()> {
+    if count > bytes.len() / LENGTH || u32::try_from(bytes.len()).is_err() {
+        return None;
+    }
+    ends.clear();
+    ends.resize(count, 0);
+    let mut end = 0;
+    // What is behind was checked, and what is before is checked up to the next length that is no text.
+    let mut unchecked = 0;
+    let mut touched = 0;
+    for place in ends {
+        touched |= bytes.get(end + AHEAD).copied().unwrap_or(0);
+        let text = end + LENGTH;
+        let length = u32::from_le_bytes(bytes.get(end..text)?.try_into().ok()?);
+        if length & NOT_ASCII != 0 {
+            simdutf8::basic::from_utf8(&bytes[unchecked..end]).ok()?;
+            unchecked = text;
+        }
+        end = text + length as usize;
+        *place = end as u32;
+    }
+    // Reading ahead is not left out.
+    std::hint::black_box(touched);
+    simdutf8::basic::from_utf8(bytes.get(unchecked..end)?).ok()?;
+    Some(())
+}
+
+/// A place that no text has: the last one, before which a pool of texts is full.
+const NOWHERE: u32 = u32::MAX;
+
+struct Dictionary {
     bytes: Bytes,
     ends: Vec<u32>,
+    answers: BooleanBuffer,
+    /// The place of each of its texts among those that pass, or [`NOWHERE`] until a row has it.
+    places: Vec<u32>,
 }
 
-impl Texts {
-    /// `None` if these are no `count` texts.
-    fn read(bytes: Bytes, count: usize) -> Option<Self> {
-        if count > bytes.len() / LENGTH || u32::try_from(bytes.len()).is_err() {
-            return None;
-        }
-        let mut ends = vec![0; count];
-        let mut end = 0;
-        // What is behind was checked, and what is before is checked up to the next length that is no
-        // text.
-        let mut unchecked = 0;
-        let mut touched = 0;
-        for place in &mut ends {
-            touched |= bytes.get(end + AHEAD).copied().unwrap_or(0);
-            let text = end + LENGTH;
-            let length = u32::from_le_bytes(bytes.get(end..text)?.try_into().ok()?);
-            if length & NOT_ASCII != 0 {
-                simdutf8::basic::from_utf8(&bytes[unchecked..end]).ok()?;
-                unchecked = text;
-            }
-            end = text + length as usize;
-            *place = end as u32;
-        }
-        // Reading ahead is not left out.
-        std::hint::black_box(touched);
-        simdutf8::basic::from_utf8(bytes.get(unchecked..end)?).ok()?;
-        Some(Self { bytes, ends })
-    }
-
-    fn spaced(&self) -> SpacedTexts<'_> {
-        SpacedTexts::new(&self.bytes, &self.ends, LENGTH)
-    }
-
-    fn size(&self) -> usize {
-        self.bytes.len() + self.ends.capacity() * size_of::<u32>()
-    }
-}
-
-#[derive(Debug)]
-enum PageTexts {
-    Plain(Texts),
-    /// Of the dictionary.
-    Codes(Vec<u32>),
-}
-
-/// A page with a row that passes.
-#[derive(Debug)]
-struct Page {
-    rows: Range<usize>,
-    /// The place of each row's text, if there are NULLs.
-    places: Option<Vec<u32>>,
-    texts: PageTexts,
-}
-
-impl Page {
-    fn text<'a>(&'a self, row: usize, dictionary: Option<&'a Texts>) -> Option<&'a [u8]> {
-        let row = row - self.rows.start;
-        let place = self.places.as_ref().map_or(row, |places| places[row] as usize);
-        Some(match &self.texts {
-            PageTexts::Plain(texts) => texts.spaced().text(place),
-            PageTexts::Codes(codes) => dictionary?.spaced().text(codes[place] as usize),
+impl Dictionary {
+    fn read(pages: &mut Pages, condition: &TextCondition) -> Option<Self> {
+        let (bytes, count) = pages.dictionary()?;
+        let mut ends = Vec::new();
+        find_ends(&bytes, count, &mut ends)?;
+        let answers = condition.answers(&SpacedTexts::new(&bytes, &ends, LENGTH));
+        Some(Self {
+            bytes,
+            places: vec![NOWHERE; count],
+            ends,
+            answers,
         })
     }
 
-    fn bytes(&self) -> usize {
-        let places = self.places.as_ref().map_or(0, Vec::capacity);
-        let (texts, codes) = match &self.texts {
-            PageTexts::Plain(texts) => (texts.size(), 0),
-            PageTexts::Codes(codes) => (0, codes.capacity()),
-        };
-        texts + (places + codes) * size_of::<u32>()
+    /// Adds a row that passes by its code.
+    fn add(&mut self, code: u32, passing: &mut Texts) -> Option<()> {
+        let place = &mut self.places[code as usize];
+        if *place == NOWHERE {
+            let texts = SpacedTexts::new(&self.bytes, &self.ends, LENGTH);
+            *place = passing.push(texts.text(code as usize))?;
+        }
+        passing.of_rows.push(*place);
+        Some(())
+    }
+}
+
+/// Texts without gaps.
+#[derive(Debug, Default)]
+struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    /// The place of the text of each row that passes.
+    of_rows: Vec<u32>,
+}
+
+impl Texts {
+    /// Its place; `None` if there are too many.
+    fn push(&mut self, text: &[u8]) -> Option<u32> {
+        let place = u32::try_from(self.ends.len())
+            .ok()
+            .filter(|place| *place < NOWHERE)?;
+        self.bytes.extend_from_slice(text);
+        self.ends.push(u32::try_from(self.bytes.len()).ok()?);
+        Some(place)
+    }
+
+    fn size(&self) -> usize {
+        self.bytes.capacity() + (self.ends.capacity() + self.of_rows.capacity()) * size_of::<u32>()
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Passing {
     rows: BooleanBuffer,
-    /// Rows of the first page in front of them.
-    skipped: usize,
-    dictionary: Option<Texts>,
-    pages: Vec<Page>,
-    bytes: usize,
+    /// Rows that pass in front of them.
+    before: usize,
+    texts: Texts,
 }
 
 impl PassingTexts for Passing {
@@ -231,27 +217,23 @@ impl PassingTexts for Passing {
     }
 
     fn texts(&self, rows: &mut dyn Iterator<Item = usize>) -> Option<ArrayRef> {
-        let mut texts = StringViewBuilder::new();
-        let mut pages = self.pages.iter();
-        let mut page: Option<&Page> = None;
+        let spaced = SpacedTexts::new(&self.texts.bytes, &self.texts.ends, 0);
+        let mut found = StringViewBuilder::new();
+        let (mut at, mut passed) = (0, self.before);
         for row in rows {
             if !self.rows.value(row) {
                 return None;
             }
-            let row = row + self.skipped;
-            let of_row = match page.filter(|page| page.rows.contains(&row)) {
-                Some(page) => page,
-                None => pages.find(|page| page.rows.contains(&row))?,
-            };
-            page = Some(of_row);
-            let text = of_row.text(row, self.dictionary.as_ref())?;
-            texts.append_value(std::str::from_utf8(text).ok()?);
+            passed += self.rows.slice(at, row - at).count_set_bits();
+            at = row;
+            let text = spaced.text(self.texts.of_rows[passed] as usize);
+            found.append_value(std::str::from_utf8(text).ok()?);
         }
-        Some(Arc::new(texts.finish()))
+        Some(Arc::new(found.finish()))
     }
 
     fn bytes(&self) -> usize {
-        self.bytes
+        self.texts.size()
     }
 }
 
@@ -267,14 +249,11 @@ mod tests {
     use super::super::written::assert_reads;
     use super::*;
 
-    fn texts(bytes: &[u8], count: usize) -> Option<Vec<&[u8]>> {
-        let texts = Texts::read(Bytes::copy_from_slice(bytes), count)?;
-        let ends = texts.ends.iter().scan(0, |begin, end| {
-            let text = *begin + LENGTH..*end as usize;
-            *begin = text.end;
-            Some(text)
-        });
-        Some(ends.map(|text| &bytes[text]).collect())
+    fn texts(bytes: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
+        let mut ends = Vec::new();
+        find_ends(bytes, count, &mut ends)?;
+        let texts = SpacedTexts::new(bytes, &ends, LENGTH);
+        Some((0..count).map(|place| texts.text(place).to_vec()).collect())
     }
 
     #[test]
@@ -288,7 +267,8 @@ mod tests {
             &[0; 4],
         ]
         .concat();
-        assert_eq!(texts(&page, 3), Some(vec![&b"ab"[..], long.as_bytes(), b""]));
+        let expected = [&b"ab"[..], long.as_bytes(), b""].map(<[u8]>::to_vec);
+        assert_eq!(texts(&page, 3), Some(expected.to_vec()));
         assert_eq!(texts(&page, 2).map(|texts| texts.len()), Some(2));
         assert_eq!(texts(&page, 4), None, "a length is missing");
         assert_eq!(texts(&page[..page.len() - 5], 2), None, "a text ends too early");
@@ -345,10 +325,7 @@ mod tests {
                     if let Some(other) = (0..wanted.len()).find(|row| !passing.rows().value(*row)) {
                         assert!(passing.texts(&mut std::iter::once(other)).is_none());
                     }
-                    // Pages without such a row are let go.
-                    let holds_pages = !all.is_empty() || !compressed;
-                    assert!(passing.bytes() > 0 || !holds_pages || all.is_empty());
-                    assert!(passing.bytes() == 0 || holds_pages || passing.dictionary.is_some());
+                    assert!(passing.bytes() > 0 || all.is_empty());
                 }
                 Arc::new(StringViewArray::from_iter(found))
             });

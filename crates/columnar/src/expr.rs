@@ -9,23 +9,26 @@
 //! may be evaluated for any rows in any order. One that can sees exactly the rows that the query's
 //! text gives it.
 
+mod answers;
+mod bits;
 mod bounds;
 mod canonical;
+mod contains;
 mod decimal;
 mod display;
 mod evaluate;
 mod node;
 mod operand;
 mod source;
-mod text_condition;
+mod text_search;
 mod types;
 mod typing;
 mod value_list;
 
+pub(crate) use answers::Answered;
 pub(crate) use canonical::canonical_floats;
-pub(crate) use evaluate::Answered;
 pub(crate) use node::Node;
 pub use node::{Arithmetic, Comparison, Expr};
 pub(crate) use source::{ColumnSource, Filtered, values_of};
-pub use text_condition::TextCondition;
+pub(crate) use text_search::TextSearch;
 pub(crate) use types::value_type;

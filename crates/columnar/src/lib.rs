@@ -18,10 +18,10 @@ pub mod table;
 pub use aggregate::{Aggregate, AggregateFunction};
 pub use error::{ExecError, TypeError};
 pub use exec::{FetchFailed, NestedScan, ScanResult, ScanStage, SlotFetch};
-pub use expr::{Arithmetic, Comparison, Expr, TextCondition};
+pub use expr::{Arithmetic, Comparison, Expr};
 pub use memory::{MemoryExceeded, MemoryPool, Reservation, SharedMemory};
 pub use plan::{GroupingSet, LevelPlan, Output, SelectPlan, SortKey};
 pub use table::{
     Codes, ColumnStatistics, Fetched, Fetching, Held, MORSEL_ROWS, MemoryTable, MorselReader, PassingTexts,
-    ReadError, SpacedTexts, StoredTable, TableSource,
+    ReadError, SpacedTexts, StoredTable, TableSource, TextCondition,
 };

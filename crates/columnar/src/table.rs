@@ -26,4 +26,4 @@ pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;
 pub use source::{Held, MorselReader, StoredTable, TableSource};
 pub use statistics::ColumnStatistics;
-pub use texts::{PassingTexts, SpacedTexts};
+pub use texts::{PassingTexts, SpacedTexts, TextCondition};

@@ -13,7 +13,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
 use crate::error::ExecError;
-use crate::expr::{Answered, ColumnSource, Expr, TextCondition, values_of};
+use crate::expr::{Answered, ColumnSource, Expr, TextSearch, values_of};
 use crate::filter::may_hold;
 use crate::memory::{BorrowedBuffer, MemoryPool, Reservation, RetainedSize};
 use crate::narrow::is_narrow;
@@ -154,7 +154,7 @@ impl<'t> Morsel<'t> {
     /// The rows of `rows` that meet `condition`, if the reader can tell.
     fn rows_where(
         &self,
-        condition: &TextCondition,
+        condition: &TextSearch,
         rows: &Range<usize>,
     ) -> Result<Option<BooleanBuffer>, ExecError> {
         let column = condition.column();
@@ -176,10 +176,7 @@ impl<'t> Morsel<'t> {
         }))
     }
 
-    fn texts_where(
-        &self,
-        condition: &TextCondition,
-    ) -> Result<Option<Part<Box<dyn PassingTexts>>>, ExecError> {
+    fn texts_where(&self, condition: &TextSearch) -> Result<Option<Part<Box<dyn PassingTexts>>>, ExecError> {
         let column = condition.column();
         let mut reader = self.reader()?;
         let mut reservation = self.reservation.borrow_mut();
@@ -378,7 +375,7 @@ impl ColumnSource for Chunk<'_, '_> {
         Some(&self.morsel.answered)
     }
 
-    fn rows_where(&self, condition: &TextCondition) -> Result<Option<BooleanBuffer>, ExecError> {
+    fn rows_where(&self, condition: &TextSearch) -> Result<Option<BooleanBuffer>, ExecError> {
         self.morsel.rows_where(condition, &self.range())
     }
 

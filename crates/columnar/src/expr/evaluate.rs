@@ -3,11 +3,8 @@
 //! A constant stays one value as long as possible. Arrow's kernels skip NULL operands, so a row
 //! with a NULL never overflows or divides by zero.
 
-mod answers;
 mod arithmetic;
-mod bits;
 mod by_value;
-mod contains;
 mod decimal;
 mod logic;
 mod span;
@@ -20,11 +17,10 @@ use arrow::compute::kernels::cmp;
 use arrow::compute::{ilike, is_not_null, is_null, like};
 use arrow::error::ArrowError;
 
-pub(crate) use self::answers::Answered;
-pub(super) use self::contains::{contained_in, searched_text};
 use self::span::Span;
 use self::value::Value;
 use super::canonical::canonical_floats;
+use super::contains::{contains, searched_text};
 use super::node::{Comparison, Expr, Node};
 use super::source::ColumnSource;
 use super::types::converted;
@@ -165,10 +161,7 @@ fn contains_needle(value: &Value, pattern: &Value) -> Option<BooleanArray> {
     let (Value::Rows(texts), Value::Constant(pattern)) = (value, pattern) else {
         return None;
     };
-    Some(contains::contains(
-        texts.as_string_view_opt()?,
-        contains::searched_text(pattern)?,
-    ))
+    Some(contains(texts.as_string_view_opt()?, searched_text(pattern)?))
 }
 
 fn boolean_rows(values: BooleanArray) -> Value {

@@ -8,9 +8,9 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::{FilterBuilder, FilterPredicate, concat};
 
 use crate::error::ExecError;
-use crate::expr::evaluate::Answered;
+use crate::expr::answers::Answered;
 use crate::expr::node::Expr;
-use crate::expr::text_condition::TextCondition;
+use crate::expr::text_search::TextSearch;
 use crate::table::Codes;
 
 pub(crate) trait ColumnSource {
@@ -33,7 +33,7 @@ pub(crate) trait ColumnSource {
     }
 
     /// The rows that meet a condition on texts, if they are known sooner than the column.
-    fn rows_where(&self, condition: &TextCondition) -> Result<Option<BooleanBuffer>, ExecError> {
+    fn rows_where(&self, condition: &TextSearch) -> Result<Option<BooleanBuffer>, ExecError> {
         let _ = condition;
         Ok(None)
     }

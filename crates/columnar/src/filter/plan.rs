@@ -15,7 +15,7 @@ use super::measure::Measured;
 use super::prune;
 use super::selection::Selection;
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, Expr, Filtered, TextCondition};
+use crate::expr::{ColumnSource, Expr, Filtered, TextSearch};
 use crate::table::TableSource;
 
 /// Rows per remaining row above which a step reads only the remaining rows.
@@ -41,7 +41,7 @@ struct Changes {
 pub(crate) struct FilterStep {
     condition: Expr,
     /// If no other step reads its column, which is one of texts.
-    on_texts: Option<TextCondition>,
+    on_texts: Option<TextSearch>,
     /// The fraction of rows expected to pass.
     selectivity: f64,
     /// Cost per row, in comparisons of two integers.
@@ -83,7 +83,7 @@ impl FilterPlan {
             columns.contains(&column)
         };
         for at in 0..steps.len() {
-            let on_texts = TextCondition::of(&steps[at].condition);
+            let on_texts = TextSearch::of(&steps[at].condition);
             steps[at].on_texts = on_texts.filter(|condition| {
                 let of_column = steps.iter().filter(|step| reads(step, condition.column()));
                 of_column.count() == 1

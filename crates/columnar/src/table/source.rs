@@ -11,8 +11,7 @@ use super::codes::Codes;
 use super::fetched::{Fetched, Fetching};
 use super::read_error::ReadError;
 use super::statistics::ColumnStatistics;
-use super::texts::PassingTexts;
-use crate::expr::TextCondition;
+use super::texts::{PassingTexts, TextCondition};
 
 /// A table that many threads can read at once, morsel by morsel.
 pub trait TableSource: Debug + Send + Sync {
@@ -110,7 +109,7 @@ pub trait MorselReader {
     fn texts_where(
         &mut self,
         column: usize,
-        condition: &TextCondition,
+        condition: &dyn TextCondition,
     ) -> Result<Option<Box<dyn PassingTexts>>, ReadError> {
         let _ = (column, condition);
         Ok(None)

@@ -65,7 +65,13 @@ impl<'a> SpacedTexts<'a> {
     }
 }
 
-/// The rows of a morsel's column that meet a [condition](super::TextCondition), and their texts.
+/// A condition on texts. NULL never meets it.
+pub trait TextCondition {
+    /// A bit for each text: whether it meets the condition.
+    fn answers(&self, texts: &SpacedTexts<'_>) -> BooleanBuffer;
+}
+
+/// The rows of a morsel's column that meet a [condition](TextCondition), and their texts.
 pub trait PassingTexts: Debug {
     /// A bit for each row.
     fn rows(&self) -> &BooleanBuffer;

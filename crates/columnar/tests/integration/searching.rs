@@ -89,7 +89,7 @@ impl MorselReader for Reader<'_> {
     fn texts_where(
         &mut self,
         column: usize,
-        condition: &TextCondition,
+        condition: &dyn TextCondition,
     ) -> Result<Option<Box<dyn PassingTexts>>, ReadError> {
         self.0.note("searched", column);
         let texts = &self.0.texts;

@@ -423,7 +423,7 @@ impl MorselReader for ParquetReader<'_> {
     fn texts_where(
         &mut self,
         column: usize,
-        condition: &TextCondition,
+        condition: &dyn TextCondition,
     ) -> Result<Option<Box<dyn PassingTexts>>, ReadError> {
         let may_be = |flat: &FlatColumn<'_>| texts::may_be(flat) && !coded::may_be(flat);
         let Some(flat) = self.flat(column).filter(may_be) else {

@@ -3,10 +3,10 @@
 
 use arrow::array::BooleanArray;
 
-use super::answers::{Answers, VALUES_MAX};
 use crate::error::ExecError;
+use crate::expr::answers::{Answers, VALUES_MAX};
 use crate::expr::node::{Expr, Node};
-use crate::expr::source::ColumnSource;
+use crate::expr::source::{ColumnSource, Values};
 use crate::expr::types::{conversion_can_fail, converted};
 use crate::table::Codes;
 
@@ -25,7 +25,8 @@ pub(super) fn answers(condition: &Expr, rows: &dyn ColumnSource) -> Result<Optio
     if codes.values().len() > VALUES_MAX.min(rows.rows()) {
         return Ok(None);
     }
-    let answers = Answers::new(condition, column, &codes)?;
+    let answers = condition.evaluate_condition(&Values::of(column, &codes)?)?;
+    let answers = Answers::new(&answers, &codes);
     let found = answers.of_rows(&codes);
     if let Some(kept) = kept {
         kept.keep(condition, answers);

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::{BooleanBuffer, Buffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType};
 
-use super::bits::bits_where;
+use crate::expr::bits::bits_where;
 use crate::expr::node::{Comparison, Expr, Node};
 
 /// The numbers for which comparisons of one column with constants are true.

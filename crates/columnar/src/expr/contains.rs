@@ -27,7 +27,7 @@ const GAP_MAX: u32 = 64;
 const INLINE_MAX: u32 = 12;
 
 /// The text that a constant pattern asks for anywhere, if it asks for nothing else.
-pub(crate) fn searched_text(pattern: &ArrayRef) -> Option<&str> {
+pub(super) fn searched_text(pattern: &ArrayRef) -> Option<&str> {
     let pattern = pattern
         .as_string_view_opt()
         .filter(|pattern| pattern.is_valid(0))?;
@@ -70,7 +70,7 @@ pub(super) fn contains(texts: &StringViewArray, needle: &str) -> BooleanArray {
 }
 
 /// Whether each of `texts` contains the needle. What is found across gaps is left out as above.
-pub(crate) fn contained_in(texts: &SpacedTexts<'_>, finder: &Finder<'_>) -> BooleanBuffer {
+pub(super) fn contained_in(texts: &SpacedTexts<'_>, finder: &Finder<'_>) -> BooleanBuffer {
     let mut found = BooleanBufferBuilder::new(texts.len());
     found.append_n(texts.len(), false);
     let (bytes, ends) = (texts.bytes(), texts.ends());

@@ -9,9 +9,7 @@ use arrow::array::{Array as _, ArrayRef, BooleanArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 
 use super::bits::bits_where;
-use crate::error::ExecError;
-use crate::expr::node::Expr;
-use crate::expr::source::Values;
+use super::node::Expr;
 use crate::table::{Code, Codes, by_width};
 
 /// Values of a column's codes at most: a byte for each is 16 KiB of a core's cache.
@@ -27,17 +25,16 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// `condition` reads this column only, of at most [`VALUES_MAX`] values.
-    pub(super) fn new(condition: &Expr, column: usize, codes: &Codes) -> Result<Self, ExecError> {
-        let answers = condition.evaluate_condition(&Values::of(column, codes)?)?;
+    /// `answers` to at most [`VALUES_MAX`] values, and behind them to NULL if a row is NULL.
+    pub(super) fn new(answers: &BooleanArray, codes: &Codes) -> Self {
         let nulls = answers.nulls().filter(|nulls| nulls.null_count() > 0);
         let values = codes.values().clone();
-        Ok(Self {
+        Self {
             with_null: codes.rows().null_count() > 0,
             trues: LookUp::new(answers.values(), values.len()),
             valid: nulls.map(|nulls| LookUp::new(nulls.inner(), values.len())),
             values,
-        })
+        }
     }
 
     fn are_to(&self, codes: &Codes) -> bool {

@@ -1,18 +1,14 @@
 //! Conditions on one column of texts that a reader answers for the texts of a page.
 
-use std::fmt;
-
 use arrow::buffer::BooleanBuffer;
 use memchr::memmem::Finder;
 
-use super::evaluate::{contained_in, searched_text};
+use super::contains::{contained_in, searched_text};
 use super::node::{Expr, Node};
-use crate::table::SpacedTexts;
+use crate::table::{SpacedTexts, TextCondition};
 
 /// Whether texts contain other texts: `url like '%shop%' and url not like '%cart%'`.
-///
-/// A scan hands it to [`MorselReader::texts_where`](crate::MorselReader::texts_where).
-pub struct TextCondition {
+pub(crate) struct TextSearch {
     expr: Expr,
     column: usize,
     test: Test,
@@ -25,21 +21,9 @@ enum Test {
     Or(Box<Test>, Box<Test>),
 }
 
-impl TextCondition {
+impl TextSearch {
     /// `None` if `expr` reads other columns, or has other parts.
-    ///
-    /// ```
-    /// use arrow::datatypes::{DataType, Field};
-    /// use columnar::{Expr, SpacedTexts, TextCondition};
-    ///
-    /// let url = Expr::column(0, &Field::new("url", DataType::Utf8View, true));
-    /// let shops = Expr::like(url, Expr::text("%shop%"), false)?;
-    /// let shops = TextCondition::of(&shops).expect("a text anywhere in a column");
-    /// let answers = shops.answers(&SpacedTexts::new(b" a.b/shop c.d", &[9, 13], 1));
-    /// assert!(answers.value(0) && !answers.value(1));
-    /// # Ok::<(), columnar::TypeError>(())
-    /// ```
-    pub fn of(expr: &Expr) -> Option<Self> {
+    pub(crate) fn of(expr: &Expr) -> Option<Self> {
         Some(Self {
             column: expr.only_column()?,
             test: Test::of(expr)?,
@@ -54,9 +38,10 @@ impl TextCondition {
     pub(crate) fn column(&self) -> usize {
         self.column
     }
+}
 
-    /// A bit for each text: whether it meets the condition. NULL never does.
-    pub fn answers(&self, texts: &SpacedTexts<'_>) -> BooleanBuffer {
+impl TextCondition for TextSearch {
+    fn answers(&self, texts: &SpacedTexts<'_>) -> BooleanBuffer {
         self.test.answers(texts)
     }
 }
@@ -97,12 +82,6 @@ impl Test {
     }
 }
 
-impl fmt::Debug for TextCondition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("TextCondition").field(&self.expr).finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::array::{ArrayRef, BooleanArray, StringViewArray};
@@ -136,7 +115,7 @@ mod tests {
 
     #[test]
     fn other_conditions_are_left_to_the_rows() {
-        let is_known = |expr: &Expr| TextCondition::of(expr).is_some();
+        let is_known = |expr: &Expr| TextSearch::of(expr).is_some();
         assert!(is_known(&like("%a%")));
         assert!(is_known(&Expr::not(like("%a%")).unwrap()));
         let equal = Expr::compare(Comparison::Equal, column(), Expr::text("a")).unwrap();
@@ -177,7 +156,7 @@ mod tests {
                 Expr::or(first, second).unwrap(),
             ] {
                 let expected = expr.evaluate_condition(&rows).unwrap();
-                let found = TextCondition::of(&expr).unwrap().answers(&spaced);
+                let found = TextSearch::of(&expr).unwrap().answers(&spaced);
                 prop_assert_eq!(BooleanArray::new(found, None), expected, "{}", expr);
             }
         }

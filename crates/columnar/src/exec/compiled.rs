@@ -1,5 +1,6 @@
 //! A select plan prepared to run.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use super::collected::Collected;
@@ -56,11 +57,15 @@ impl CompiledScan {
     }
 
     pub(super) fn new(scan: SelectPlan, role: Role) -> Self {
-        let filter = FilterPlan::new(scan.filter.as_ref(), scan.table.as_ref());
         let output = match &scan.output {
             Output::Rows { .. } => OutputPlan::Rows(Box::new(RowPlan::new(&scan))),
             Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan, role))),
         };
+        let read_whole = match &output {
+            OutputPlan::Rows(plan) => plan.read_whole(),
+            OutputPlan::Groups(_) => BTreeSet::new(),
+        };
+        let filter = FilterPlan::new(scan.filter.as_ref(), scan.table.as_ref(), &read_whole);
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();
         let joins_morsels = matches!(output, OutputPlan::Groups(_));

@@ -4,6 +4,7 @@
 //! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. What the slots have kept
 //! shows which rows need no further look ([`super::threshold`]).
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
@@ -58,6 +59,17 @@ impl RowPlan {
             Some(threshold) => threshold.best_first(slots),
             None => slots,
         }
+    }
+
+    /// The columns that are read for rows which the filter may drop.
+    pub(super) fn read_whole(&self) -> BTreeSet<usize> {
+        let mut columns = BTreeSet::new();
+        if self.threshold.is_some()
+            && let Some(key) = self.order.first()
+        {
+            key.expr().collect_columns(&mut columns);
+        }
+        columns
     }
 
     pub(super) fn cost_per_row(&self) -> f64 {

@@ -40,7 +40,7 @@ struct Changes {
 
 pub(crate) struct FilterStep {
     condition: Expr,
-    /// If no other step reads its column, which is one of texts.
+    /// If its column, which is one of texts, is read for nothing else but rows that pass.
     on_texts: Option<TextSearch>,
     /// The fraction of rows expected to pass.
     selectivity: f64,
@@ -50,7 +50,8 @@ pub(crate) struct FilterStep {
 }
 
 impl FilterPlan {
-    pub(crate) fn new(filter: Option<&Expr>, table: &dyn TableSource) -> Self {
+    /// `read_whole` has columns that are read for all rows beside the filter.
+    pub(crate) fn new(filter: Option<&Expr>, table: &dyn TableSource, read_whole: &BTreeSet<usize>) -> Self {
         let parts = filter.map_or_else(Vec::new, |filter| filter.clone().conjuncts());
         let prunable = parts
             .iter()
@@ -85,8 +86,8 @@ impl FilterPlan {
         for at in 0..steps.len() {
             let on_texts = TextSearch::of(&steps[at].condition);
             steps[at].on_texts = on_texts.filter(|condition| {
-                let of_column = steps.iter().filter(|step| reads(step, condition.column()));
-                of_column.count() == 1
+                let column = condition.column();
+                !read_whole.contains(&column) && steps.iter().filter(|step| reads(step, column)).count() == 1
             });
         }
         Self {

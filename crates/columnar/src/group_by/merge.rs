@@ -65,6 +65,9 @@ pub(crate) fn merge(
             }
             let position = |place: usize| passing.base + u64::from(passing.rows[place]);
             keys.merge(&passing.keys, places.clone(), position)?;
+            if states.is_empty() {
+                continue;
+            }
             let arguments = passing.arguments.iter();
             let arguments: Vec<ArrayRef> = arguments
                 .map(|values| values.slice(places.start, places.len()))

@@ -1,5 +1,6 @@
 //! The lines of a plan, for people.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display as _};
 
 use super::partitioning::Partitioning;
@@ -107,7 +108,7 @@ impl fmt::Display for SelectPlan {
         write_plan(
             f,
             self,
-            &FilterPlan::new(self.filter.as_ref(), self.table.as_ref()),
+            &FilterPlan::new(self.filter.as_ref(), self.table.as_ref(), &BTreeSet::new()),
             None,
         )
     }

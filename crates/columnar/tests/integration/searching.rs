@@ -6,8 +6,8 @@ use arrow::array::{Array as _, ArrayRef, AsArray as _, StringViewArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use columnar::{
-    Comparison, Expr, MorselReader, Output, PassingTexts, ReadError, SelectPlan, SpacedTexts, TableSource,
-    TextCondition,
+    Comparison, Expr, MorselReader, Output, PassingTexts, ReadError, SelectPlan, SortKey, SpacedTexts,
+    TableSource, TextCondition,
 };
 
 use crate::scan::{column, run_on, scan};
@@ -31,18 +31,16 @@ impl Searched {
         self.asked.lock().unwrap().push((what, column));
     }
 
-    /// The first column of the result, and what was asked for it.
-    fn answer(self: &Arc<Self>, filter: Expr, columns: &[&str]) -> (Vec<String>, Vec<(&'static str, usize)>) {
+    fn plan(self: &Arc<Self>, filter: Expr, columns: &[&str]) -> SelectPlan {
         let columns = columns
             .iter()
             .map(|name| ((*name).to_owned(), column(self.as_ref(), name)));
-        let plan: SelectPlan = scan(
-            self.clone(),
-            Some(filter),
-            Output::Rows {
-                columns: columns.collect(),
-            },
-        );
+        let columns = columns.collect();
+        scan(self.clone(), Some(filter), Output::Rows { columns })
+    }
+
+    /// The first column of the result, and what was asked for it.
+    fn run(&self, plan: SelectPlan) -> (Vec<String>, Vec<(&'static str, usize)>) {
         self.asked.lock().unwrap().clear();
         let result = run_on(plan, 1).unwrap();
         let texts = result.column(0).as_string_view().iter();
@@ -131,7 +129,7 @@ const TEXTS: [&str; 4] = ["a shop", "a cart", "the cart of a shop", "none"];
 #[test]
 fn a_column_that_is_searched_is_not_read() {
     let table = Searched::new(&TEXTS);
-    let (found, asked) = table.answer(table.like("a", "shop"), &["a"]);
+    let (found, asked) = table.run(table.plan(table.like("a", "shop"), &["a"]));
     assert_eq!(found, ["a shop", "the cart of a shop"]);
     assert_eq!(asked, [("searched", 0)]);
 }
@@ -141,7 +139,7 @@ fn conditions_on_one_column_are_searched_together() {
     let table = Searched::new(&TEXTS);
     let without = Expr::not(table.like("a", "cart")).unwrap();
     let both = Expr::and(table.like("a", "shop"), without).unwrap();
-    let (found, asked) = table.answer(both, &["b", "a"]);
+    let (found, asked) = table.run(table.plan(both, &["b", "a"]));
     assert_eq!(found, ["a shop"]);
     assert_eq!(asked, [("searched", 0), ("read", 1)]);
 }
@@ -149,7 +147,7 @@ fn conditions_on_one_column_are_searched_together() {
 #[test]
 fn texts_that_all_pass_are_not_read_again() {
     let table = Searched::new(&TEXTS[..3]);
-    let (found, asked) = table.answer(table.like("a", "a"), &["a"]);
+    let (found, asked) = table.run(table.plan(table.like("a", "a"), &["a"]));
     assert_eq!(found, TEXTS[..3]);
     assert_eq!(asked, [("searched", 0)]);
 }
@@ -160,7 +158,22 @@ fn a_column_that_another_condition_reads_is_not_searched() {
     let (a, b) = (column(table.as_ref(), "a"), column(table.as_ref(), "b"));
     let same = Expr::compare(Comparison::Equal, a, b).unwrap();
     let both = Expr::and(table.like("a", "shop"), same).unwrap();
-    let (found, asked) = table.answer(both, &["a"]);
+    let (found, asked) = table.run(table.plan(both, &["a"]));
     assert_eq!(found, ["a shop", "the cart of a shop"]);
     assert_eq!(asked, [("read", 0), ("read", 1)]);
+}
+
+#[test]
+fn a_column_whose_greatest_values_are_looked_for_is_not_searched() {
+    let table = Searched::new(&TEXTS);
+    let a = column(table.as_ref(), "a");
+    let mut plan = table.plan(table.like("a", "shop"), &["a"]);
+    plan.order = vec![SortKey::new(a, true, false).unwrap()];
+    let (found, asked) = table.run(plan.clone());
+    assert_eq!(found, ["the cart of a shop", "a shop"]);
+    assert_eq!(asked, [("searched", 0)], "all rows that pass are needed");
+    plan.limit = Some(1);
+    let (found, asked) = table.run(plan);
+    assert_eq!(found, ["the cart of a shop"]);
+    assert_eq!(asked, [("read", 0)]);
 }

@@ -74,8 +74,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::expr::Comparison;
     use crate::expr::operand::implicit_cast;
+    use crate::expr::{Answered, Comparison};
 
     struct Rows(Codes);
 
@@ -140,6 +140,55 @@ mod tests {
                     condition.evaluate_condition(&Decoded(&rows)).unwrap(),
                     "{bound}"
                 );
+            }
+        }
+    }
+
+    struct Chunk<'a>(Rows, &'a Answered);
+
+    impl ColumnSource for Chunk<'_> {
+        fn rows(&self) -> usize {
+            self.0.rows()
+        }
+
+        fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
+            self.0.column(index)
+        }
+
+        fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
+            self.0.codes(index)
+        }
+
+        fn answered(&self) -> Option<&Answered> {
+            Some(self.1)
+        }
+    }
+
+    #[test]
+    fn answers_are_kept_for_the_same_condition_and_values_and_for_null_if_there_was_one() {
+        let numbers = |from: i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(from..from + 4)) };
+        let (values, others) = (numbers(0), numbers(-2));
+        let all = || UInt8Array::from(vec![0, 1, 2, 3]);
+        let chunks = [
+            (all(), &values),
+            (UInt8Array::from(vec![Some(3), None, Some(0), None]), &values),
+            // Fewer rows than values: those that are known.
+            (UInt8Array::from(vec![1]), &values),
+            (all(), &others),
+        ];
+        let n = Expr::column(0, &Field::new("n", DataType::Int64, true));
+        let less = Expr::compare(Comparison::Less, n.clone(), Expr::int64(2)).unwrap();
+        let or_null = Expr::or(less.clone(), Expr::is_null(n)).unwrap();
+        let answered = Answered::default();
+        for (rows, values) in chunks {
+            let chunk = Chunk(
+                Rows(Codes::try_new(Arc::new(rows), values.clone()).unwrap()),
+                &answered,
+            );
+            for condition in [&less, &or_null] {
+                let found = answers(condition, &chunk).unwrap().expect("at most four values");
+                let expected = condition.evaluate_condition(&Decoded(&chunk.0)).unwrap();
+                assert_eq!(found, expected, "{condition}");
             }
         }
     }

@@ -178,12 +178,11 @@ impl<'t> Morsel<'t> {
 
     fn texts_where(&self, condition: &TextSearch) -> Result<Option<Part<Box<dyn PassingTexts>>>, ExecError> {
         let column = condition.column();
-        let mut reader = self.reader()?;
-        let mut reservation = self.reservation.borrow_mut();
-        let before = reservation.bytes();
-        reservation.grow(reader.bytes_to_read(column))?;
-        let texts = reader.texts_where(column, condition)?;
-        reservation.resize(before + texts.as_ref().map_or(0, |texts| texts.bytes()))?;
+        let texts = self.reserving(
+            column,
+            |reader| reader.texts_where(column, condition),
+            |texts, _, _| texts.as_ref().map_or(0, |texts| texts.bytes()),
+        )?;
         if let Some(texts) = &texts {
             let field = self.table.schema();
             self.check(column, texts.rows().len(), field.field(column).data_type())?;
@@ -191,21 +190,19 @@ impl<'t> Morsel<'t> {
         Ok(texts.map(|texts| self.part(texts)))
     }
 
-    /// The texts of a column in those of `rows` to `keep`, if all of them met a condition.
+    /// The texts of a column in those of `rows` whose places are `kept`, if all of them met a condition.
     fn passed(
         &self,
         column: usize,
         rows: &Range<usize>,
-        keep: &BooleanBuffer,
+        kept: &mut dyn Iterator<Item = usize>,
     ) -> Result<Option<ArrayRef>, ExecError> {
         let passing = self.passing.borrow();
         let Some(part) = passing.get(&column).and_then(|passing| passing.texts.as_ref()) else {
             return Ok(None);
         };
         let place = part.place(rows);
-        let texts = part
-            .values
-            .texts(&mut keep.set_indices().map(|row| place.start + row));
+        let texts = part.values.texts(&mut kept.map(|row| place.start + row));
         if let Some(texts) = &texts {
             let copied = texts.get_buffer_memory_size();
             self.reservation.borrow_mut().grow(copied)?;
@@ -220,19 +217,33 @@ impl<'t> Morsel<'t> {
         read: impl FnOnce(&mut dyn MorselReader) -> Result<R, ReadError>,
         arrays: impl FnOnce(&R) -> Vec<ArrayRef>,
     ) -> Result<R, ExecError> {
+        self.reserving(column, read, |found, reader, to_read| {
+            let arrays = arrays(found);
+            let mut borrowed = self.borrowed.borrow_mut();
+            if to_read > 0 {
+                return RetainedSize::by(&arrays, &borrowed).own;
+            }
+            if reader.bytes() == 0 {
+                borrowed.extend(arrays.iter().flat_map(|array| BorrowedBuffer::of_table(array)));
+            }
+            0
+        })
+    }
+
+    /// Reads with the most that a column takes reserved, then with the bytes that are `kept`.
+    fn reserving<R>(
+        &self,
+        column: usize,
+        read: impl FnOnce(&mut dyn MorselReader) -> Result<R, ReadError>,
+        kept: impl FnOnce(&R, &dyn MorselReader, usize) -> usize,
+    ) -> Result<R, ExecError> {
         let mut reader = self.reader()?;
         let mut reservation = self.reservation.borrow_mut();
         let before = reservation.bytes();
         let to_read = reader.bytes_to_read(column);
         reservation.grow(to_read)?;
         let found = read(&mut *reader)?;
-        let arrays = arrays(&found);
-        let mut borrowed = self.borrowed.borrow_mut();
-        if to_read > 0 {
-            reservation.resize(before + RetainedSize::by(&arrays, &borrowed).own)?;
-        } else if reader.bytes() == 0 {
-            borrowed.extend(arrays.iter().flat_map(|array| BorrowedBuffer::of_table(array)));
-        }
+        reservation.resize(before + kept(&found, &*reader, to_read))?;
         Ok(found)
     }
 
@@ -322,7 +333,7 @@ pub(crate) struct Chunk<'m, 't> {
     morsel: &'m Morsel<'t>,
     start: usize,
     rows: usize,
-    /// Values of columns that the morsel holds as codes, or of which all rows passed.
+    /// The values of a column that the morsel holds as codes, or whose rows all passed.
     decoded: RefCell<BTreeMap<usize, ArrayRef>>,
 }
 
@@ -347,7 +358,7 @@ impl ColumnSource for Chunk<'_, '_> {
         if let Some(values) = self.decoded.borrow().get(&index) {
             return Ok(values.clone());
         }
-        if let Some(values) = self.passed(index, &BooleanBuffer::new_set(self.rows).into())? {
+        if let Some(values) = self.morsel.passed(index, &self.range(), &mut (0..self.rows))? {
             self.decoded.borrow_mut().insert(index, values.clone());
             return Ok(values);
         }
@@ -380,7 +391,8 @@ impl ColumnSource for Chunk<'_, '_> {
     }
 
     fn passed(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {
-        self.morsel.passed(index, &self.range(), keep.values())
+        let kept = &mut keep.values().set_indices();
+        self.morsel.passed(index, &self.range(), kept)
     }
 }
 

@@ -155,6 +155,7 @@ impl ColumnSource for Filtered<'_> {
         let kept = kept.map_err(|error| ExecError::of(format!("column {index}"), error))?;
         Ok(Some(whole.with_rows(kept)))
     }
+
     fn answered(&self) -> Option<&Answered> {
         self.source.answered()
     }

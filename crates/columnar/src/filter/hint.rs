@@ -43,6 +43,6 @@ impl Hint {
         if !chunk.is_multiple_of(TRIED_EVERY) && passes_all() {
             return Ok(());
         }
-        narrow(condition, &self.measured, rows, selection)
+        narrow(condition, None, &self.measured, rows, selection)
     }
 }

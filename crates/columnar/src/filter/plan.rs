@@ -203,21 +203,15 @@ impl FilterStep {
     }
 
     fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
-        if let Some(condition) = &self.on_texts {
-            let (start, before) = (Instant::now(), selection.count());
-            if let Some(passing) = rows.rows_where(condition)? {
-                selection.and(&BooleanArray::new(passing, None));
-                self.measured.add(before, selection.count(), start.elapsed());
-                return Ok(());
-            }
-        }
-        narrow(&self.condition, &self.measured, rows, selection)
+        let on_texts = self.on_texts.as_ref();
+        narrow(&self.condition, on_texts, &self.measured, rows, selection)
     }
 }
 
-/// Drops the rows for which `condition` is not true.
+/// Drops the rows for which `condition` is not true. The reader may know them by `on_texts`.
 pub(super) fn narrow(
     condition: &Expr,
+    on_texts: Option<&TextSearch>,
     measured: &Measured,
     rows: &dyn ColumnSource,
     selection: &mut Selection,
@@ -226,10 +220,15 @@ pub(super) fn narrow(
     let before = selection.count();
     let is_sparse = before * SPARSE < selection.rows();
     let is_compact = !selection.is_all() && (condition.can_fail() || is_sparse);
-    let answers = match is_compact {
+    let passing = match on_texts {
+        Some(search) => rows.rows_where(search)?,
+        None => None,
+    };
+    let answers = match passing {
+        Some(passing) => Some(BooleanArray::new(passing, None)),
         // To look up all rows takes no longer than to find those that are left.
-        true => condition.evaluate_by_value(rows)?,
-        false => Some(condition.evaluate_condition(rows)?),
+        None if is_compact => condition.evaluate_by_value(rows)?,
+        None => Some(condition.evaluate_condition(rows)?),
     };
     match answers {
         Some(answers) => selection.and(&answers),

@@ -123,8 +123,8 @@ pub trait MorselReader {
         false
     }
 
-    /// The most bytes that [`column`](Self::column), or one of the other ways, allocates for `column`. The default is 0: the
-    /// table has the values, or the reader [holds](Self::bytes) them.
+    /// The most bytes that [`column`](Self::column), or one of the other ways, allocates for `column`.
+    /// The default is 0: the table has the values, or the reader [holds](Self::bytes) them.
     fn bytes_to_read(&self, column: usize) -> usize {
         let _ = column;
         0

@@ -9,6 +9,7 @@ mod pairs;
 mod values;
 mod word;
 
+use std::iter;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array};
@@ -83,8 +84,13 @@ impl AggregateState for DistinctState {
         let columns = std::slice::from_ref(&values);
         let numbers = self.layout.as_ref().and_then(|layout| layout.numbers(columns));
         if let Some(Numbers::Of64(numbers)) = numbers {
-            let mut of_narrow = self.narrow.open();
-            return groups.try_for_each(None, |group, row| of_narrow.note(group as u32, numbers[row]));
+            let mut of_narrow = self.narrow.new_pairs();
+            let numbers = numbers.iter().copied();
+            match groups {
+                GroupIds::Single { rows } => of_narrow.note_all(iter::repeat_n(0, rows).zip(numbers))?,
+                GroupIds::PerRow { groups, .. } => of_narrow.note_all(groups.iter().copied().zip(numbers))?,
+            }
+            return of_narrow.finish();
         }
         let nulls = values.logical_nulls();
         let mut reservation = Reservation::of(self.pool.clone());
@@ -96,13 +102,15 @@ impl AggregateState for DistinctState {
             }
             None => long.extend(0..values.len() as u32),
         }
-        let (mut of_narrow, mut of_short) = (self.narrow.open(), self.short.open());
+        let (mut of_narrow, mut of_short) = (self.narrow.new_pairs(), self.short.new_pairs());
         let mut of_fixed_key = |group: usize, fixed_key: u128| match u64::try_from(fixed_key) {
             Ok(value) => of_narrow.note(group as u32, value),
             Err(_) => of_short.note(group as u32, fixed_key),
         };
         if long.is_empty() {
-            return groups.try_for_each(nulls.as_ref(), |group, row| of_fixed_key(group, fixed_keys[row]));
+            groups.try_for_each(nulls.as_ref(), |group, row| of_fixed_key(group, fixed_keys[row]))?;
+            of_narrow.finish()?;
+            return of_short.finish();
         }
         let mut rows = EncodedRows::new(self.pool.as_ref());
         self.encoder
@@ -118,7 +126,9 @@ impl AggregateState for DistinctState {
                 Some((_, value)) => of_long.note(group as u32, (value, hash_bytes(value))),
                 None => of_fixed_key(group, fixed_keys[row]),
             }
-        })
+        })?;
+        of_narrow.finish()?;
+        of_short.finish()
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {

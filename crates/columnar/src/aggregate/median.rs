@@ -138,8 +138,7 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        let places = self.members.arrange(order)?;
-        self.values.scatter(&places)
+        self.members.arrange_with(order, &mut self.values)
     }
 
     fn kept(&self, first: usize, groups: usize) -> usize {

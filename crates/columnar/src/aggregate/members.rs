@@ -2,6 +2,7 @@
 //!
 //! Items come in any order. Once arranged, the items of a run of groups follow one another.
 
+use std::mem;
 use std::sync::Arc;
 
 use arrow::error::ArrowError;
@@ -55,33 +56,60 @@ impl Members {
     }
 
     pub(super) fn push(&mut self, group: usize) -> Result<(), StateError> {
-        if self.len() >= self.items_max {
+        self.make_room_for(1)?;
+        Ok(self.group_of.push(group as u32)?)
+    }
+
+    pub(super) fn extend(&mut self, groups: &[u32]) -> Result<(), StateError> {
+        self.make_room_for(groups.len())?;
+        Ok(self.group_of.extend_from_slice(groups)?)
+    }
+
+    #[inline]
+    fn make_room_for(&mut self, items: usize) -> Result<(), StateError> {
+        if items > self.items_max - self.len() {
             let message = format!("more than {} values would have to be kept", self.items_max);
             return Err(ArrowError::ComputeError(message).into());
         }
         self.starts.clear();
-        Ok(self.group_of.push(group as u32)?)
+        Ok(())
     }
 
-    /// Reorders the groups, and their items by group. Returns the place to which each item moves.
-    pub(super) fn arrange(&mut self, order: &[u32]) -> Result<ReservedVec<u32>, MemoryExceeded> {
+    /// Reorders the groups, and their items by group. `moved` takes each item and its place.
+    pub(super) fn arrange(
+        &mut self,
+        order: &[u32],
+        moved: impl FnMut(usize, u32),
+    ) -> Result<(), MemoryExceeded> {
         let pool = self.pool.as_ref();
-        let place = places_of(order, pool)?;
-        let (mut places, mut starts) = (ReservedVec::new(pool), ReservedVec::new(pool));
-        places.resize(self.group_of.len(), 0u32)?;
-        starts.resize(order.len() + 1, 0u32)?;
-        for group in self.group_of.iter_mut() {
-            *group = place[*group as usize];
+        let (mut ends, mut starts) = (ReservedVec::new(pool), ReservedVec::new(pool));
+        ends.resize(order.len(), 0u32)?;
+        starts.reserve(order.len() + 1)?;
+        self.sort(order.iter().map(|&group| group as usize), &mut ends, moved);
+        starts.push(0)?;
+        let mut items = self.group_of.iter_mut();
+        for (group, &was) in (0..).zip(order) {
+            let start = *starts.last().expect("that of the group");
+            let end = ends[was as usize];
+            let of_group = items.by_ref().take((end - start) as usize);
+            of_group.for_each(|of_item| *of_item = group);
+            starts.push(end)?;
         }
-        self.groups = order.len();
-        self.sort(&mut starts, |item, place| places[item] = place);
-        let of_group = |group: u32| starts[group as usize + 1] - starts[group as usize];
-        let groups = (0..order.len() as u32).flat_map(|group| (0..of_group(group)).map(move |_| group));
-        for (was, group) in self.group_of.iter_mut().zip(groups) {
-            *was = group;
-        }
-        self.starts = starts;
-        Ok(places)
+        (self.groups, self.starts) = (order.len(), starts);
+        Ok(())
+    }
+
+    /// [`arrange`](Self::arrange), with a value of each item.
+    pub(super) fn arrange_with<T: Copy + Default>(
+        &mut self,
+        order: &[u32],
+        values: &mut ReservedVec<T>,
+    ) -> Result<(), MemoryExceeded> {
+        let mut moved = ReservedVec::new(values.pool());
+        moved.resize(values.len(), T::default())?;
+        self.arrange(order, |item, place| moved[place as usize] = values[item])?;
+        *values = moved;
+        Ok(())
     }
 
     /// How many items a run of groups has, or at most has: unless arranged, it may have all.
@@ -125,27 +153,28 @@ impl Members {
         (self.len() + self.groups + 1) * size_of::<u32>()
     }
 
+    /// The items by group, and the start of each group's, then their number.
     pub(super) fn by_group(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut items, mut starts) = (vec![0; self.len()], vec![0; self.groups + 1]);
-        self.sort(&mut starts, |item, place| items[place as usize] = item as u32);
+        self.sort(0..self.groups, &mut starts[1..], |item, place| {
+            items[place as usize] = item as u32;
+        });
         (items, starts)
     }
 
-    /// Stable; `starts` comes with zeros. `note` takes each item and its place, the last one first.
-    fn sort(&self, starts: &mut [u32], mut note: impl FnMut(usize, u32)) {
-        for &group in self.group_of.iter() {
-            starts[group as usize] += 1;
+    /// Stable. `note` takes each item and its place, if groups follow one another in `order`.
+    /// `ends`, by group, come with zeros.
+    fn sort(&self, order: impl Iterator<Item = usize>, ends: &mut [u32], mut note: impl FnMut(usize, u32)) {
+        self.group_of.iter().for_each(|&group| ends[group as usize] += 1);
+        let mut start = 0;
+        for group in order {
+            start += mem::replace(&mut ends[group], start);
         }
-        let mut end = 0;
-        for start in starts.iter_mut() {
-            end += *start;
-            *start = end;
-        }
-        for (item, &group) in self.group_of.iter().enumerate().rev() {
-            let place = &mut starts[group as usize];
-            *place -= 1;
-            note(item, *place);
-        }
+        self.group_of.iter().enumerate().for_each(|(item, &group)| {
+            let end = &mut ends[group as usize];
+            note(item, *end);
+            *end += 1;
+        });
     }
 }
 
@@ -177,6 +206,15 @@ mod tests {
         items
     }
 
+    /// The place of each item.
+    fn arranged(members: &mut Members, order: &[u32]) -> Vec<u32> {
+        let mut places = vec![u32::MAX; members.len()];
+        members
+            .arrange(order, |item, place| places[item] = place)
+            .unwrap();
+        places
+    }
+
     #[test]
     fn groups_that_come_after_an_order_are_found_and_empty() {
         let mut members = Members::new(None);
@@ -184,7 +222,7 @@ mod tests {
         for group in [0, 1, 1] {
             members.push(group).unwrap();
         }
-        assert_eq!(members.arrange(&[1, 0]).unwrap()[..], [2, 0, 1]);
+        assert_eq!(arranged(&mut members, &[1, 0]), [2, 0, 1]);
         members.resize(4);
         assert_eq!(items(&members, 0, 4), [(0, 0), (1, 0), (2, 1)]);
         assert_eq!(items(&members, 2, 2), []);
@@ -212,8 +250,7 @@ mod tests {
         }
         assert_eq!(items(&members, 2, 2), [(0, 0), (2, 0), (3, 1)]);
         assert_eq!(members.items(2, 2), 5, "all, at most");
-        let places = members.arrange(&[3, 1, 0, 2]).unwrap();
-        assert_eq!(places[..], [3, 1, 4, 0, 2]);
+        assert_eq!(arranged(&mut members, &[3, 1, 0, 2]), [3, 1, 4, 0, 2]);
         assert!(members.group_of().iter().eq(&[0, 2, 2, 3, 3]));
         assert_eq!(items(&members, 1, 3), [(1, 1), (2, 1), (3, 2), (4, 2)]);
         assert_eq!(items(&members, 1, 1), []);

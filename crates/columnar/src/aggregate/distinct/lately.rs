@@ -1,5 +1,6 @@
 //! The pairs that were seen lately, so that a list does not hold each row of a frequent pair.
 
+use std::mem;
 use std::sync::Arc;
 
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
@@ -33,6 +34,18 @@ impl<N: Copy + Default> Lately<N> {
         if let Some(place) = self.0.get_mut(place) {
             *place = (group, note);
         }
+    }
+
+    /// Puts a pair into its place, and returns whether it was there. `None` if there are no places
+    /// yet.
+    #[inline]
+    pub(super) fn replace(&mut self, hash: u64, group: u32, note: N) -> Option<bool>
+    where
+        N: PartialEq,
+    {
+        let place = hash as usize & self.0.len().wrapping_sub(1);
+        let (of, known) = mem::replace(self.0.get_mut(place)?, (group, note));
+        Some((of == group) & (known == note))
     }
 
     /// Whether more places would find more of `pairs`.

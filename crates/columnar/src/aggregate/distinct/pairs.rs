@@ -18,11 +18,15 @@ use super::super::state::StateError;
 use super::distinct_values::DistinctValues as _;
 use super::lately::Lately;
 use super::values::Values;
+use super::word::Word;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 use crate::partition::spread;
 
 /// A group of a part that is none here.
 const NONE: u32 = u32::MAX;
+
+/// Pairs that are listed before they are kept.
+const LISTED: usize = 256;
 
 pub(super) struct Pairs<V: Values> {
     /// Those of rows that were added.
@@ -51,6 +55,17 @@ struct Part<V> {
 pub(super) struct OpenPairs<'a, V: Values> {
     list: &'a mut List<V>,
     lately: &'a mut Lately<V::Note>,
+}
+
+/// The pairs of a state while rows are added to it whose values have a fixed width.
+///
+/// Often half of the rows have a pair that was seen lately, so that a core would mispredict which:
+/// each row's pair is put into its place and written behind the list, which grows if it is new.
+pub(super) struct NewPairs<'a, W: Word> {
+    open: OpenPairs<'a, ReservedVec<W>>,
+    groups: [u32; LISTED],
+    values: [W; LISTED],
+    listed: usize,
 }
 
 impl<V: Values> Pairs<V> {
@@ -102,8 +117,7 @@ impl<V: Values> Pairs<V> {
         }
         self.lately = Lately::new(pool.as_ref());
         let OpenPairs { list, .. } = self.open();
-        let places = list.members.arrange(order)?;
-        list.values.scatter(&places)
+        list.values.arrange(&mut list.members, order)
     }
 
     pub(super) fn merge(&mut self, from: &Self, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
@@ -156,9 +170,8 @@ impl<V: Values> Pairs<V> {
             distinct.start_over(pairs)?;
             for run in of_group {
                 let (values, by_group) = &lists[run.list as usize];
-                for place in run.of(&lists) {
-                    distinct.insert(values.value(by_group.item(place)))?;
-                }
+                let places = run.of(&lists);
+                distinct.insert(places.map(|place| values.value(by_group.item(place))))?;
             }
             *count += distinct.len() as i64;
         }
@@ -206,16 +219,104 @@ impl<V: Values> OpenPairs<'_, V> {
         }
         let pairs = members.len();
         if self.lately.is_small_for(pairs) {
-            self.lately.grow()?;
-            for (pair, &group) in members.group_of().iter().enumerate() {
-                let hash = pair_hash(group, V::hash_of(values.value(pair)));
-                self.lately.put(hash, group, values.note(pair));
-            }
+            self.remember_more()?;
         }
+        let List { members, values } = &mut *self.list;
         members.push(group as usize)?;
         values.push(value)?;
         self.lately.put(hash, group, values.note(pairs));
         Ok(())
+    }
+
+    #[cold]
+    fn remember_more(&mut self) -> Result<(), MemoryExceeded> {
+        let List { members, values } = &*self.list;
+        self.lately.grow()?;
+        for (pair, &group) in members.group_of().iter().enumerate() {
+            let hash = pair_hash(group, V::hash_of(values.value(pair)));
+            self.lately.put(hash, group, values.note(pair));
+        }
+        Ok(())
+    }
+}
+
+impl<W: Word> Pairs<ReservedVec<W>> {
+    /// # Panics
+    ///
+    /// As [`open`](Self::open).
+    pub(super) fn new_pairs(&mut self) -> NewPairs<'_, W> {
+        NewPairs {
+            open: self.open(),
+            groups: [0; LISTED],
+            values: [W::default(); LISTED],
+            listed: 0,
+        }
+    }
+}
+
+impl<W: Word> NewPairs<'_, W> {
+    /// Adds a pair of a row.
+    #[inline]
+    pub(super) fn note(&mut self, group: u32, value: W) -> Result<(), StateError> {
+        let Some(listed) = self.list(self.listed, group, value) else {
+            return self.note_first(group, value);
+        };
+        self.listed = listed;
+        match listed == LISTED {
+            true => self.keep(),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds the pairs of many rows: their number on the list stays in a register.
+    pub(super) fn note_all(
+        &mut self,
+        mut rows: impl ExactSizeIterator<Item = (u32, W)>,
+    ) -> Result<(), StateError> {
+        while rows.len() > 0 {
+            self.keep()?;
+            let mut listed = 0;
+            for (group, value) in rows.by_ref().take(LISTED) {
+                listed = self.list(listed, group, value).expect("keeping makes places");
+            }
+            self.listed = listed;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), StateError> {
+        match self.listed > 0 {
+            true => self.keep(),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the pairs on the list, `listed` or one more. `None` if there are no places yet.
+    #[inline]
+    fn list(&mut self, listed: usize, group: u32, value: W) -> Option<usize> {
+        let hash = pair_hash(group, value.hash());
+        let is_known = self.open.lately.replace(hash, group, value)?;
+        (self.groups[listed], self.values[listed]) = (group, value);
+        Some(listed + usize::from(!is_known))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_first(&mut self, group: u32, value: W) -> Result<(), StateError> {
+        self.open.remember_more()?;
+        self.note(group, value)
+    }
+
+    #[inline(never)]
+    fn keep(&mut self) -> Result<(), StateError> {
+        let List { members, values } = &mut *self.open.list;
+        members.extend(&self.groups[..self.listed])?;
+        values.extend(self.values[..self.listed].iter().copied())?;
+        self.listed = 0;
+        match self.open.lately.is_small_for(members.len()) {
+            true => Ok(self.open.remember_more()?),
+            false => Ok(()),
+        }
     }
 }
 
@@ -306,15 +407,19 @@ mod tests {
     fn pairs(rows: &[(u32, u64)], is_arranged: bool) -> Words {
         let mut pairs = Words::new(None);
         pairs.resize(GROUPS as usize);
-        let mut open = pairs.open();
-        rows.iter()
-            .for_each(|&(group, value)| open.note(group, value).unwrap());
+        note(&mut pairs, rows.iter().copied());
         if is_arranged {
             // Group `GROUPS - 1 - g` is group `g` before.
             let order: Vec<u32> = (0..GROUPS).rev().collect();
             pairs.arrange(&order).unwrap();
         }
         pairs
+    }
+
+    fn note(pairs: &mut Words, rows: impl Iterator<Item = (u32, u64)>) {
+        let mut new = pairs.new_pairs();
+        rows.for_each(|(group, value)| new.note(group, value).unwrap());
+        new.finish().unwrap();
     }
 
     fn merged(groups: usize, from: &[(&Words, Vec<u32>)]) -> Words {
@@ -355,8 +460,7 @@ mod tests {
             let from: Vec<_> = states.iter().zip(&slots).map(|(state, slot)| (state, map(slot.1))).collect();
             let mut fine = merged(GROUPS as usize, &from);
             // Rows that passed a slot by.
-            let mut open = fine.open();
-            own.iter().for_each(|&(group, value)| open.note(group, value).unwrap());
+            note(&mut fine, own.iter().copied());
             if is_fine_arranged {
                 fine.arrange(&(0..GROUPS).rev().collect::<Vec<u32>>()).unwrap();
             }
@@ -396,8 +500,7 @@ mod tests {
     fn groups_with_one_value_each_have_it_where_they_meet_among_the_late_pairs() {
         let mut pairs = Words::new(None);
         pairs.resize(40_000);
-        let mut open = pairs.open();
-        (0..40_000).for_each(|group| open.note(group, 0).unwrap());
+        note(&mut pairs, (0..40_000).map(|group| (group, 0)));
         assert_eq!(counts(&pairs), vec![1; 40_000]);
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::members::Members;
 use super::distinct_values::{DistinctTexts, DistinctValues, DistinctWords};
 use super::word::Word;
 use crate::encoding::EncodedRows;
@@ -31,8 +32,8 @@ pub(super) trait Values: Sized {
 
     fn push(&mut self, value: Self::Value<'_>) -> Result<(), MemoryExceeded>;
 
-    /// Pair `i` moves to `places[i]`, each place once.
-    fn scatter(&mut self, places: &[u32]) -> Result<(), MemoryExceeded>;
+    /// Reorders the groups, and the pairs by group.
+    fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded>;
 }
 
 impl<W: Word> Values for ReservedVec<W> {
@@ -75,8 +76,8 @@ impl<W: Word> Values for ReservedVec<W> {
         ReservedVec::push(self, value)
     }
 
-    fn scatter(&mut self, places: &[u32]) -> Result<(), MemoryExceeded> {
-        ReservedVec::scatter(self, places)
+    fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded> {
+        members.arrange_with(order, self)
     }
 }
 
@@ -121,8 +122,11 @@ impl Values for LongValues {
         self.hashes.push(hash)
     }
 
-    fn scatter(&mut self, places: &[u32]) -> Result<(), MemoryExceeded> {
-        self.rows.scatter(places)?;
-        self.hashes.scatter(places)
+    fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded> {
+        let mut places = ReservedVec::new(self.hashes.pool());
+        places.resize(self.hashes.len(), 0)?;
+        members.arrange(order, |pair, place| places[pair] = place)?;
+        self.rows.scatter(&places)?;
+        self.hashes.scatter(&places)
     }
 }

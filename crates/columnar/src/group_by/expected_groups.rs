@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::partitioned_keys::KeyAt;
 use super::slot_groups::SlotGroups;
+use super::table::GroupCount;
 use crate::partition::{PARTITIONS, hash_fixed_key};
 
 /// Keys that are compared, about.
@@ -17,6 +18,8 @@ const MARGIN_ONE_IN: usize = 32;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpectedGroups {
     per_partition: f64,
+    /// Those of a partition whose keys have no fixed width. `None` if as of the entries.
+    long: Option<f64>,
 }
 
 impl ExpectedGroups {
@@ -24,6 +27,7 @@ impl ExpectedGroups {
     pub(crate) fn new(groups: usize) -> Self {
         Self {
             per_partition: groups as f64 / PARTITIONS as f64,
+            long: None,
         }
     }
 
@@ -38,33 +42,37 @@ impl ExpectedGroups {
         {
             return Self::new(entries.iter().sum());
         }
-        let (mut groups, mut keys, mut partitions) = (0, 0, 0);
-        let mut distinct: Vec<u64> = Vec::new();
+        let (mut groups, mut long, mut keys, mut partitions) = (0, 0, 0, 0);
+        let (mut fixed_hashes, mut long_hashes) = (Vec::new(), Vec::new());
         for at in 0..PARTITIONS as u32 {
             // Partitions are 8 bits; these lie far apart.
             let partition = (at as u8).reverse_bits() as usize;
             // Of a large partition, keys with the same last bits stand for all.
             let one_in = (entries[partition] / SAMPLE_KEYS).next_power_of_two();
-            distinct.clear();
             for keys in slots.iter().flat_map(SlotGroups::keys) {
-                let places = keys.places(&(partition..partition + 1));
-                let hashes = keys.at(places).map(|key| match key {
-                    KeyAt::Fixed(fixed_key) => hash_fixed_key(fixed_key),
-                    KeyAt::Long(number) => keys.long().hashes()[number],
-                });
-                distinct.extend(hashes.filter(|hash| hash & (one_in as u64 - 1) == 0));
+                for key in keys.at(keys.places(&(partition..partition + 1))) {
+                    let (hash, hashes) = match key {
+                        KeyAt::Fixed(fixed_key) => (hash_fixed_key(fixed_key), &mut fixed_hashes),
+                        KeyAt::Long(number) => (keys.long().hashes()[number], &mut long_hashes),
+                    };
+                    if hash & (one_in as u64 - 1) == 0 {
+                        hashes.push(hash);
+                    }
+                }
             }
-            distinct.sort_unstable();
-            distinct.dedup();
-            groups += distinct.len() * one_in;
+            let of_long = one_in * take_distinct(&mut long_hashes);
+            long += of_long;
+            groups += of_long + one_in * take_distinct(&mut fixed_hashes);
             partitions += 1;
             keys += entries[partition];
             if keys >= SAMPLE_KEYS {
                 break;
             }
         }
+        let per_partition = |groups: usize| groups as f64 / f64::from(partitions);
         Self {
-            per_partition: groups as f64 / f64::from(partitions),
+            per_partition: per_partition(groups),
+            long: Some(per_partition(long)),
         }
     }
 
@@ -74,10 +82,30 @@ impl ExpectedGroups {
     }
 
     /// Those of a range with `entries`.
-    pub(crate) fn within(&self, partitions: &Range<usize>, entries: usize) -> usize {
-        let groups = (self.per_partition * partitions.len() as f64) as usize;
-        (groups + groups / MARGIN_ONE_IN).min(entries)
+    pub(super) fn within(&self, partitions: &Range<usize>, entries: GroupCount) -> GroupCount {
+        let of_range = |per_partition: f64| {
+            let groups = (per_partition * partitions.len() as f64) as usize;
+            groups + groups / MARGIN_ONE_IN
+        };
+        let all = of_range(self.per_partition).min(entries.all);
+        let long = match self.long {
+            Some(long) => of_range(long),
+            None => (all as u128 * entries.long as u128).div_ceil(entries.all.max(1) as u128) as usize,
+        };
+        GroupCount {
+            all,
+            long: long.min(entries.long).min(all),
+        }
     }
+}
+
+/// How many distinct ones there were.
+fn take_distinct(hashes: &mut Vec<u64>) -> usize {
+    hashes.sort_unstable();
+    hashes.dedup();
+    let distinct = hashes.len();
+    hashes.clear();
+    distinct
 }
 
 #[cfg(test)]
@@ -119,6 +147,10 @@ mod tests {
         (0..2).map(slot).collect()
     }
 
+    fn groups(all: usize, long: usize) -> GroupCount {
+        GroupCount { all, long }
+    }
+
     fn expected(drawn: &[[u64; 2]]) -> ExpectedGroups {
         let slots = slots(drawn);
         let in_partition = |partition| {
@@ -137,10 +169,20 @@ mod tests {
         for (keys, long_one_in) in [(10_000, 3), (60_000, 3), (2_200_000, u64::MAX)] {
             let is_long = |at: u64| u64::from(at % long_one_in == 1);
             let drawn: Vec<[u64; 2]> = (0..keys).map(|at| [at, is_long(at)]).collect();
-            let found = expected(&drawn).in_all() as u64;
+            let expected = expected(&drawn);
+            let found = expected.in_all() as u64;
             assert!(
                 found * 10 > keys * 9 && found * 10 < keys * 11,
                 "{found} for {keys}"
+            );
+            let long = drawn.iter().map(|key| key[1]).sum::<u64>();
+            let found = expected
+                .within(&(0..PARTITIONS), groups(usize::MAX, usize::MAX))
+                .long as u64;
+            // One key may be in no partition that is looked at.
+            assert!(
+                found.abs_diff(long) <= long / 10 + 1,
+                "{found} for {long} long keys"
             );
         }
     }
@@ -159,7 +201,8 @@ mod tests {
     fn few_groups_are_as_many_as_a_slot_has_and_no_range_has_more_than_its_entries() {
         let few = expected(&[[1, 0], [2, 0], [1, 1]]);
         assert_eq!(few.in_all(), 3);
-        assert_eq!(few.within(&(0..PARTITIONS), 2), 2);
-        assert_eq!(ExpectedGroups::new(512).within(&(0..64), 1_000), 132);
+        assert_eq!(few.within(&(0..PARTITIONS), groups(2, 1)), groups(2, 1));
+        let of_512 = ExpectedGroups::new(512);
+        assert_eq!(of_512.within(&(0..64), groups(1_000, 500)), groups(132, 66));
     }
 }

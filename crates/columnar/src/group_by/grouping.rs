@@ -29,7 +29,7 @@ use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::split_rows::SplitRows;
-use super::table::{GroupCount, GroupTable};
+use super::table::GroupTable;
 use crate::aggregate::States;
 use crate::encoding::is_text;
 use crate::error::ExecError;
@@ -82,9 +82,8 @@ impl<'p> Grouping<'p> {
             None => {
                 let (mut keys, states) = plan.no_groups()?;
                 if let Some(keys) = &mut keys {
-                    let GroupCount { all, long } = plan.key_sample().groups();
                     // Otherwise the table grows step by step.
-                    keys.reserve(all, long).ok();
+                    keys.reserve(plan.key_sample().groups()).ok();
                 }
                 (slot, keys, states)
             }

@@ -75,7 +75,8 @@ impl LongKeyTable {
     }
 
     /// Finds the group of each of `keys`, a batch with `hashes`. A new key, which `push` adds, has the
-    /// next of all groups, whose first positions are `firsts`, at `position` of its place.
+    /// next of all groups, whose first positions are `firsts`, at `position` of its place. `found` may
+    /// hear of another group of a key before it hears of the key's.
     pub(super) fn find(
         &mut self,
         keys: &[&[u8]],
@@ -91,15 +92,23 @@ impl LongKeyTable {
         let mut numbers = [NOT_FOUND; BATCH_ROWS];
         let numbers = &mut numbers[..keys.len()];
         self.find_known(keys, hashes, numbers);
+        let groups = match self.keys.places() {
+            [] => &[0],
+            places => places,
+        };
+        let (mut others, mut count) = ([0; BATCH_ROWS], 0);
         for (at, &number) in numbers.iter().enumerate() {
-            let group = match number {
-                NOT_FOUND => {
-                    let push = |rows: &mut EncodedRows| push(rows, at);
-                    self.find_one(keys[at], hashes[at], firsts, || position(at), push)?
-                }
-                number => self.keys.places()[number as usize],
-            };
-            found(at, group);
+            // Another group if the key was not found, until it is.
+            found(at, groups[(number as usize).min(groups.len() - 1)]);
+            others[count] = at as u16;
+            count += usize::from(number == NOT_FOUND);
+        }
+        for at in others[..count].iter().map(|&at| usize::from(at)) {
+            let push = |rows: &mut EncodedRows| push(rows, at);
+            found(
+                at,
+                self.find_one(keys[at], hashes[at], firsts, || position(at), push)?,
+            );
         }
         Ok(())
     }
@@ -211,13 +220,13 @@ mod tests {
                         let hashes: Vec<u64> = keys.iter().map(|key| hash_of(key)).collect();
                         let position = |at: usize| rows + at as u64;
                         let push = |own: &mut EncodedRows, at: usize| own.push(bytes[at]);
-                        let mut found = Vec::new();
-                        let note = |at, group| found.push((at, group));
+                        let mut found = vec![u32::MAX; keys.len()];
+                        let note = |at: usize, group| found[at] = group;
                         table.find(&bytes, &hashes, &mut firsts, position, push, note).unwrap();
                         for (at, key) in keys.iter().enumerate() {
                             let new = (known.len() as u32, position(at));
                             let (group, _) = *known.entry(key.clone()).or_insert(new);
-                            prop_assert_eq!(found[at], (at, group));
+                            prop_assert_eq!(found[at], group);
                         }
                         rows += keys.len() as u64;
                     }

@@ -7,7 +7,7 @@ use arrow::array::{Array as _, ArrayRef};
 use super::expected_groups::ExpectedGroups;
 use super::run::GroupBy;
 use super::slot_groups::{SlotGroups, SlotKeys};
-use super::table::GroupTable;
+use super::table::{GroupCount, GroupTable};
 use crate::aggregate::States;
 use crate::error::ExecError;
 
@@ -25,14 +25,13 @@ pub(crate) fn merge(
     leave_off: &dyn Fn() -> bool,
 ) -> Result<Option<Merged>, ExecError> {
     let (mut keys, mut states) = group_by.no_groups()?;
-    let entries: usize = slots.iter().map(|slot| slot.entries(partitions)).sum();
-    let long: usize = slots.iter().map(|slot| slot.long_entries(partitions)).sum();
-    // About as many of the groups as of the entries have long keys.
-    let long_of = |groups: usize| (groups as u128 * long as u128).div_ceil(entries.max(1) as u128) as usize;
     if let Some(keys) = &mut keys {
-        let groups = expected.within(partitions, entries);
+        let entries = GroupCount {
+            all: slots.iter().map(|slot| slot.entries(partitions)).sum(),
+            long: slots.iter().map(|slot| slot.long_entries(partitions)).sum(),
+        };
         // Otherwise the table grows step by step.
-        keys.reserve(groups, long_of(groups)).ok();
+        keys.reserve(expected.within(partitions, entries)).ok();
     }
     for slot in slots {
         if leave_off() {

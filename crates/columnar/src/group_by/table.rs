@@ -40,7 +40,7 @@ pub(crate) struct GroupTable {
 }
 
 /// Groups, and how many of them have keys without a fixed width.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct GroupCount {
     pub(super) all: usize,
     pub(super) long: usize,
@@ -61,12 +61,13 @@ impl GroupTable {
         }
     }
 
-    /// Makes room for `groups` in all, `long` of them without a fixed width.
-    pub(crate) fn reserve(&mut self, groups: usize, long: usize) -> Result<(), MemoryExceeded> {
-        let more = groups.saturating_sub(self.firsts.len());
+    /// Makes room for `groups` in all.
+    pub(super) fn reserve(&mut self, groups: GroupCount) -> Result<(), MemoryExceeded> {
+        let GroupCount { all, long } = groups;
+        let more = all.saturating_sub(self.firsts.len());
         self.long.reserve(long)?;
-        if self.encoding.has_fixed_keys() && long < groups {
-            self.fixed_keys.reserve(groups - long, more)?;
+        if self.encoding.has_fixed_keys() && long < all {
+            self.fixed_keys.reserve(all - long, more)?;
         }
         self.firsts.reserve(more)
     }

@@ -17,7 +17,7 @@ use super::super::members::{Members, places_of};
 use super::super::state::StateError;
 use super::distinct_values::DistinctValues as _;
 use super::lately::Lately;
-use super::values::Values;
+use super::values::{LongValues, Values};
 use super::word::Word;
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
 use crate::partition::spread;
@@ -59,8 +59,9 @@ pub(super) struct OpenPairs<'a, V: Values> {
 
 /// The pairs of a state while rows are added to it whose values have a fixed width.
 ///
-/// Often half of the rows have a pair that was seen lately, so that a core would mispredict which:
-/// each row's pair is put into its place and written behind the list, which grows if it is new.
+/// Often half of the rows have a pair that was seen lately, and a core would mispredict which. So
+/// each row's pair is written to its place and behind the last pair of a list, which is one pair
+/// longer then if the pair was not seen.
 pub(super) struct NewPairs<'a, W: Word> {
     open: OpenPairs<'a, ReservedVec<W>>,
     groups: [u32; LISTED],
@@ -208,26 +209,6 @@ impl<V: Values> Pairs<V> {
 }
 
 impl<V: Values> OpenPairs<'_, V> {
-    /// Adds a pair of a row.
-    #[inline]
-    pub(super) fn note(&mut self, group: u32, value: V::Value<'_>) -> Result<(), StateError> {
-        let List { members, values } = &mut *self.list;
-        let hash = pair_hash(group, V::hash_of(value));
-        let known = self.lately.find(hash, group);
-        if known.is_some_and(|note| values.is(note, value)) {
-            return Ok(());
-        }
-        let pairs = members.len();
-        if self.lately.is_small_for(pairs) {
-            self.remember_more()?;
-        }
-        let List { members, values } = &mut *self.list;
-        members.push(group as usize)?;
-        values.push(value)?;
-        self.lately.put(hash, group, values.note(pairs));
-        Ok(())
-    }
-
     #[cold]
     fn remember_more(&mut self) -> Result<(), MemoryExceeded> {
         let List { members, values } = &*self.list;
@@ -236,6 +217,26 @@ impl<V: Values> OpenPairs<'_, V> {
             let hash = pair_hash(group, V::hash_of(values.value(pair)));
             self.lately.put(hash, group, values.note(pair));
         }
+        Ok(())
+    }
+}
+
+impl OpenPairs<'_, LongValues> {
+    /// Adds a pair of a row.
+    pub(super) fn note(&mut self, group: u32, value: (&[u8], u64)) -> Result<(), StateError> {
+        let hash = pair_hash(group, LongValues::hash_of(value));
+        let known = self.lately.find(hash, group);
+        if known.is_some_and(|pair| self.list.values.value(pair as usize) == value) {
+            return Ok(());
+        }
+        let pairs = self.list.members.len();
+        if self.lately.is_small_for(pairs) {
+            self.remember_more()?;
+        }
+        let List { members, values } = &mut *self.list;
+        members.push(group as usize)?;
+        values.push(value)?;
+        self.lately.put(hash, group, values.note(pairs));
         Ok(())
     }
 }
@@ -307,6 +308,7 @@ impl<W: Word> NewPairs<'_, W> {
         self.note(group, value)
     }
 
+    /// Keeps the pairs on the list, and makes places for as many.
     #[inline(never)]
     fn keep(&mut self) -> Result<(), StateError> {
         let List { members, values } = &mut *self.open.list;
@@ -397,7 +399,6 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::values::LongValues;
     use super::*;
 
     const GROUPS: u32 = 6;
@@ -416,9 +417,14 @@ mod tests {
         pairs
     }
 
-    fn note(pairs: &mut Words, rows: impl Iterator<Item = (u32, u64)>) {
+    /// A third of the rows one by one.
+    fn note(pairs: &mut Words, mut rows: impl ExactSizeIterator<Item = (u32, u64)>) {
         let mut new = pairs.new_pairs();
-        rows.for_each(|(group, value)| new.note(group, value).unwrap());
+        let third = rows.len() / 3;
+        rows.by_ref()
+            .take(third)
+            .for_each(|(group, value)| new.note(group, value).unwrap());
+        new.note_all(rows).unwrap();
         new.finish().unwrap();
     }
 

@@ -28,10 +28,6 @@ pub(super) trait Values: Sized {
 
     fn note(&self, pair: usize) -> Self::Note;
 
-    fn is(&self, note: Self::Note, value: Self::Value<'_>) -> bool;
-
-    fn push(&mut self, value: Self::Value<'_>) -> Result<(), MemoryExceeded>;
-
     /// Reorders the groups, and the pairs by group.
     fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded>;
 }
@@ -64,16 +60,6 @@ impl<W: Word> Values for ReservedVec<W> {
     #[inline]
     fn note(&self, pair: usize) -> W {
         self[pair]
-    }
-
-    #[inline]
-    fn is(&self, note: W, value: W) -> bool {
-        note == value
-    }
-
-    #[inline]
-    fn push(&mut self, value: W) -> Result<(), MemoryExceeded> {
-        ReservedVec::push(self, value)
     }
 
     fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded> {
@@ -112,21 +98,18 @@ impl Values for LongValues {
         pair as u32
     }
 
-    fn is(&self, pair: u32, (bytes, hash): (&[u8], u64)) -> bool {
-        let pair = pair as usize;
-        self.hashes[pair] == hash && self.rows.row(pair) == bytes
-    }
-
-    fn push(&mut self, (bytes, hash): (&[u8], u64)) -> Result<(), MemoryExceeded> {
-        self.rows.push(bytes)?;
-        self.hashes.push(hash)
-    }
-
     fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded> {
         let mut places = ReservedVec::new(self.hashes.pool());
         places.resize(self.hashes.len(), 0)?;
         members.arrange(order, |pair, place| places[pair] = place)?;
         self.rows.scatter(&places)?;
         self.hashes.scatter(&places)
+    }
+}
+
+impl LongValues {
+    pub(super) fn push(&mut self, (bytes, hash): (&[u8], u64)) -> Result<(), MemoryExceeded> {
+        self.rows.push(bytes)?;
+        self.hashes.push(hash)
     }
 }

@@ -80,11 +80,12 @@ pub(crate) fn patient() -> NodePatience {
     patience
 }
 
-/// Times by which a worker that does not answer is found soon.
+/// Times by which a worker that does not answer is found soon. One that runs has three seconds for
+/// an answer, which a busy machine may take from it.
 pub(crate) fn impatient() -> NodePatience {
     let mut patience = patient();
     patience.ping_every = Duration::from_millis(100);
-    patience.ping = Duration::from_millis(900);
+    patience.ping = Duration::from_secs(3);
     patience.connect = Duration::from_millis(900);
     patience
 }

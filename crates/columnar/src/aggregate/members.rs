@@ -86,14 +86,15 @@ impl Members {
         ends.resize(order.len(), 0u32)?;
         starts.reserve(order.len() + 1)?;
         self.sort(order.iter().map(|&group| group as usize), &mut ends, moved);
-        starts.push(0)?;
         let mut items = self.group_of.iter_mut();
+        let mut start = 0;
+        starts.push(start)?;
         for (group, &was) in (0..).zip(order) {
-            let start = *starts.last().expect("that of the group");
             let end = ends[was as usize];
             let of_group = items.by_ref().take((end - start) as usize);
             of_group.for_each(|of_item| *of_item = group);
             starts.push(end)?;
+            start = end;
         }
         (self.groups, self.starts) = (order.len(), starts);
         Ok(())

@@ -92,23 +92,21 @@ impl LongKeyTable {
         let mut numbers = [NOT_FOUND; BATCH_ROWS];
         let numbers = &mut numbers[..keys.len()];
         self.find_known(keys, hashes, numbers);
+        // Without a branch on whether a key was found: one that was not has any group for now.
         let groups = match self.keys.places() {
             [] => &[0],
             places => places,
         };
         let (mut others, mut count) = ([0; BATCH_ROWS], 0);
         for (at, &number) in numbers.iter().enumerate() {
-            // Another group if the key was not found, until it is.
             found(at, groups[(number as usize).min(groups.len() - 1)]);
             others[count] = at as u16;
             count += usize::from(number == NOT_FOUND);
         }
         for at in others[..count].iter().map(|&at| usize::from(at)) {
             let push = |rows: &mut EncodedRows| push(rows, at);
-            found(
-                at,
-                self.find_one(keys[at], hashes[at], firsts, || position(at), push)?,
-            );
+            let group = self.find_one(keys[at], hashes[at], firsts, || position(at), push)?;
+            found(at, group);
         }
         Ok(())
     }

@@ -84,8 +84,12 @@ impl<W: Word> DistinctWords<W> {
         if PLACES_PER_WORD * (self.words + DISPLACED) > self.in_use {
             self.grow()?;
         }
-        self.room = (self.in_use / PLACES_PER_WORD - self.words).min(DISPLACED);
+        self.count_room();
         Ok(())
+    }
+
+    fn count_room(&mut self) {
+        self.room = (self.in_use / PLACES_PER_WORD - self.words).min(DISPLACED);
     }
 
     fn grow(&mut self) -> Result<(), MemoryExceeded> {
@@ -130,7 +134,7 @@ impl<W: Word> DistinctValues<W> for DistinctWords<W> {
         (self.words, self.zeros) = (0, 0);
         let places = PLACES_PER_WORD * pairs.min(EXPECTED_MAX);
         self.make_places(places.next_power_of_two().max(PLACES_MIN))?;
-        self.room = (self.in_use / PLACES_PER_WORD).min(DISPLACED);
+        self.count_room();
         Ok(())
     }
 
@@ -234,8 +238,8 @@ mod tests {
         let pool = Arc::new(MemoryPool::new("test", 2_000));
         let mut set = DistinctWords::new(Some(&pool));
         set.start_over(10).unwrap();
-        set.insert(1..10u64).unwrap();
-        set.insert(10..1_000u64).unwrap_err();
+        set.insert(1..11u64).unwrap();
+        set.insert(11..1_000u64).unwrap_err();
         drop(set);
         assert_eq!(pool.used(), 0);
     }

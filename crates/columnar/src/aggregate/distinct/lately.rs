@@ -16,7 +16,7 @@ const PLACES_MAX: usize = 1 << 14;
 /// The group of an empty place.
 const NONE: u32 = u32::MAX;
 
-impl<N: Copy + Default> Lately<N> {
+impl<N: Copy + Default + PartialEq> Lately<N> {
     pub(super) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
         Self(ReservedVec::new(pool))
     }
@@ -28,21 +28,10 @@ impl<N: Copy + Default> Lately<N> {
         (of == group).then_some(note)
     }
 
-    #[inline]
-    pub(super) fn put(&mut self, hash: u64, group: u32, note: N) {
-        let place = hash as usize & self.0.len().wrapping_sub(1);
-        if let Some(place) = self.0.get_mut(place) {
-            *place = (group, note);
-        }
-    }
-
     /// Puts a pair into its place, and returns whether it was there. `None` if there are no places
     /// yet.
     #[inline]
-    pub(super) fn replace(&mut self, hash: u64, group: u32, note: N) -> Option<bool>
-    where
-        N: PartialEq,
-    {
+    pub(super) fn put(&mut self, hash: u64, group: u32, note: N) -> Option<bool> {
         let place = hash as usize & self.0.len().wrapping_sub(1);
         let (of, known) = mem::replace(self.0.get_mut(place)?, (group, note));
         Some((of == group) & (known == note))

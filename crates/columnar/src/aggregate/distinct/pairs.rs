@@ -296,7 +296,7 @@ impl<W: Word> NewPairs<'_, W> {
     #[inline]
     fn list(&mut self, listed: usize, group: u32, value: W) -> Option<usize> {
         let hash = pair_hash(group, value.hash());
-        let is_known = self.open.lately.replace(hash, group, value)?;
+        let is_known = self.open.lately.put(hash, group, value)?;
         (self.groups[listed], self.values[listed]) = (group, value);
         Some(listed + usize::from(!is_known))
     }

@@ -18,7 +18,7 @@ pub(super) trait Values: Sized {
         Self: 'a;
 
     /// By what a pair's value is known later: the value, or where it is.
-    type Note: Copy + Default;
+    type Note: Copy + Default + PartialEq;
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self;
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::long_keys::LongKeys;
 use crate::encoding::{BATCH_ROWS, EncodedRows};
-use crate::memory::{HashIndex, MemoryExceeded, MemoryPool, ReservedVec};
+use crate::memory::{HashIndex, MemoryExceeded, MemoryPool};
 
 /// The number of a key that was not found at once.
 const NOT_FOUND: u32 = u32::MAX;
@@ -54,19 +54,14 @@ impl LongKeyTable {
         self.keys.reserve(keys.saturating_sub(self.keys.len()))
     }
 
-    /// Makes a group of a key that is known to be new: the next of all groups, whose first positions are
-    /// `firsts`, at `position`. `push` adds the key, which is indexed when a look-up needs it.
+    /// Adds a key that is known to be new, and is indexed when a look-up needs it. `add` adds its bytes,
+    /// and returns its group, which lies behind all others.
     pub(super) fn push(
         &mut self,
         hash: u64,
-        firsts: &mut ReservedVec<u64>,
-        position: u64,
-        push: impl FnOnce(&mut EncodedRows) -> Result<(), MemoryExceeded>,
+        add: impl FnOnce(&mut EncodedRows) -> Result<u32, MemoryExceeded>,
     ) -> Result<u32, MemoryExceeded> {
-        let group = u32::try_from(firsts.len()).expect("fewer than 2^32 groups");
-        self.keys.push(hash, group, push)?;
-        firsts.push(position)?;
-        Ok(group)
+        self.keys.push(hash, add)
     }
 
     /// Returns what [`EncodedRows::push_shared`] needs to know of `from`.
@@ -74,16 +69,14 @@ impl LongKeyTable {
         self.keys.share(from)
     }
 
-    /// Finds the group of each of `keys`, a batch with `hashes`. A new key, which `push` adds, has the
-    /// next of all groups, whose first positions are `firsts`, at `position` of its place. `found` may
-    /// hear of another group of a key before it hears of the key's.
+    /// Finds the group of each of `keys`, a batch with `hashes`. Of a new key at a place in the batch,
+    /// `add` adds the bytes, and returns its group, which lies behind all others. `found` may hear of
+    /// another group of a key before it hears of the key's.
     pub(super) fn find(
         &mut self,
         keys: &[&[u8]],
         hashes: &[u64],
-        firsts: &mut ReservedVec<u64>,
-        position: impl Fn(usize) -> u64,
-        push: impl Fn(&mut EncodedRows, usize) -> Result<(), MemoryExceeded>,
+        mut add: impl FnMut(&mut EncodedRows, usize) -> Result<u32, MemoryExceeded>,
         mut found: impl FnMut(usize, u32),
     ) -> Result<(), MemoryExceeded> {
         if self.index.len() < self.keys.len() || self.expected > 0 {
@@ -104,8 +97,7 @@ impl LongKeyTable {
             count += usize::from(number == NOT_FOUND);
         }
         for at in others[..count].iter().map(|&at| usize::from(at)) {
-            let push = |rows: &mut EncodedRows| push(rows, at);
-            let group = self.find_one(keys[at], hashes[at], firsts, || position(at), push)?;
+            let group = self.find_one(keys[at], hashes[at], |rows| add(rows, at))?;
             found(at, group);
         }
         Ok(())
@@ -151,9 +143,7 @@ impl LongKeyTable {
         &mut self,
         key: &[u8],
         hash: u64,
-        firsts: &mut ReservedVec<u64>,
-        position: impl FnOnce() -> u64,
-        push: impl FnOnce(&mut EncodedRows) -> Result<(), MemoryExceeded>,
+        add: impl FnOnce(&mut EncodedRows) -> Result<u32, MemoryExceeded>,
     ) -> Result<u32, MemoryExceeded> {
         let keys = &self.keys;
         let hashes = keys.hashes();
@@ -166,7 +156,7 @@ impl LongKeyTable {
         if number < new {
             return Ok(keys.places()[number as usize]);
         }
-        self.push(hash, firsts, position(), push)
+        self.push(hash, add)
     }
 }
 
@@ -177,6 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::memory::ReservedVec;
     use crate::partition::hash_bytes;
 
     #[derive(Clone, Debug)]
@@ -211,16 +202,22 @@ mod tests {
             let mut firsts = ReservedVec::new(None);
             let mut known: HashMap<String, (u32, u64)> = HashMap::new();
             let mut rows = 0;
+            let add = |own: &mut EncodedRows, firsts: &mut ReservedVec<u64>, key: &str, position| {
+                own.push(key.as_bytes())?;
+                firsts.push(position)?;
+                Ok(firsts.len() as u32 - 1)
+            };
             for step in steps {
                 match step {
                     Step::Find(keys) => {
                         let bytes: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
                         let hashes: Vec<u64> = keys.iter().map(|key| hash_of(key)).collect();
                         let position = |at: usize| rows + at as u64;
-                        let push = |own: &mut EncodedRows, at: usize| own.push(bytes[at]);
+                        let add = |own: &mut EncodedRows, at: usize| {
+                            add(own, &mut firsts, &keys[at], position(at))
+                        };
                         let mut found = vec![u32::MAX; keys.len()];
-                        let note = |at: usize, group| found[at] = group;
-                        table.find(&bytes, &hashes, &mut firsts, position, push, note).unwrap();
+                        table.find(&bytes, &hashes, add, |at, group| found[at] = group).unwrap();
                         for (at, key) in keys.iter().enumerate() {
                             let new = (known.len() as u32, position(at));
                             let (group, _) = *known.entry(key.clone()).or_insert(new);
@@ -229,8 +226,8 @@ mod tests {
                         rows += keys.len() as u64;
                     }
                     Step::Push(key) if !known.contains_key(&key) => {
-                        let push = |own: &mut EncodedRows| own.push(key.as_bytes());
-                        let group = table.push(hash_of(&key), &mut firsts, rows, push).unwrap();
+                        let add = |own: &mut EncodedRows| add(own, &mut firsts, &key, rows);
+                        let group = table.push(hash_of(&key), add).unwrap();
                         prop_assert_eq!(group, known.len() as u32);
                         known.insert(key, (group, rows));
                         rows += 1;

@@ -56,16 +56,16 @@ impl LongKeys {
         self.places.reserve(more)
     }
 
-    /// `push` adds the key, at a place behind all others.
+    /// `add` adds the key's bytes, and returns its place, which lies behind all others.
     pub(super) fn push(
         &mut self,
         hash: u64,
-        place: u32,
-        push: impl FnOnce(&mut EncodedRows) -> Result<(), MemoryExceeded>,
-    ) -> Result<(), MemoryExceeded> {
-        push(&mut self.rows)?;
+        add: impl FnOnce(&mut EncodedRows) -> Result<u32, MemoryExceeded>,
+    ) -> Result<u32, MemoryExceeded> {
+        let place = add(&mut self.rows)?;
         self.hashes.push(hash)?;
-        self.places.push(place)
+        self.places.push(place)?;
+        Ok(place)
     }
 
     /// Ends the adding of keys, so that other lists may share them.

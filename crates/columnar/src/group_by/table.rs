@@ -140,9 +140,10 @@ impl GroupTable {
                 self.long.find(
                     batch,
                     &hashes,
-                    &mut self.firsts,
-                    |at| position(rows[at] as usize),
-                    |keys, at| keys.push(batch[at]),
+                    |keys, at| {
+                        keys.push(batch[at])?;
+                        new_group(&mut self.firsts, position(rows[at] as usize))
+                    },
                     |at, group| self.groups[rows[at] as usize] = group,
                 )?;
                 Ok(())
@@ -234,9 +235,11 @@ impl GroupTable {
         let piece = self.long.share(long);
         for number in long.within(&places) {
             let (hash, place) = (long.hashes()[number], long.places()[number] as usize);
-            let push = |rows: &mut EncodedRows| rows.push_shared(piece, long.rows(), number);
-            let group = self.long.push(hash, &mut self.firsts, position(place), push)?;
-            self.groups[place - start] = group;
+            let add = |keys: &mut EncodedRows| {
+                keys.push_shared(piece, long.rows(), number)?;
+                new_group(&mut self.firsts, position(place))
+            };
+            self.groups[place - start] = self.long.push(hash, add)?;
         }
         Ok(())
     }
@@ -283,9 +286,10 @@ impl GroupTable {
             self.long.find(
                 batch,
                 &long.hashes()[numbers],
-                &mut self.firsts,
-                |at| position(places[at] as usize),
-                |keys, at| keys.push_shared(piece, long.rows(), first + at),
+                |keys, at| {
+                    keys.push_shared(piece, long.rows(), first + at)?;
+                    new_group(&mut self.firsts, position(places[at] as usize))
+                },
                 |at, group| self.groups[places[at] as usize - start] = group,
             )?;
         }
@@ -432,6 +436,13 @@ impl fmt::Debug for GroupTable {
             .field("groups", &self.len())
             .finish_non_exhaustive()
     }
+}
+
+/// Makes the next of all groups, whose first positions are `firsts`.
+fn new_group(firsts: &mut ReservedVec<u64>, position: u64) -> Result<u32, MemoryExceeded> {
+    let group = u32::try_from(firsts.len()).expect("fewer than 2^32 groups");
+    firsts.push(position)?;
+    Ok(group)
 }
 
 #[cfg(test)]

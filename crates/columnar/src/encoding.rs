@@ -12,4 +12,4 @@ mod row_encoder;
 
 pub(crate) use encoded_rows::EncodedRows;
 pub(crate) use fixed_width::{FixedWidthLayout, Numbers, is_text};
-pub(crate) use row_encoder::{BATCH_ROWS, RowEncoder};
+pub(crate) use row_encoder::{BATCH_ROWS, NULL_ROW, RowEncoder};

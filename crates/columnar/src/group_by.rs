@@ -16,15 +16,18 @@ mod heavy_hitters;
 mod key_sample;
 mod keys;
 mod known_codes;
+mod known_texts;
 mod long_key_table;
 mod long_keys;
 mod merge;
+mod numbered_keys;
 mod partitioned_keys;
 mod ranges;
 mod run;
 mod slot_groups;
 mod split_rows;
 mod table;
+mod text_numbers;
 
 pub(crate) use expected_groups::ExpectedGroups;
 pub(crate) use grouping::Grouping;

@@ -166,12 +166,14 @@ impl FixedWidthLayout {
         long.dedup();
     }
 
-    /// Whether one of the columns at `places` has a value in the row that does not fit.
+    /// Whether one of `columns`, which are those at `places`, has a value in the row that does not fit.
     pub(crate) fn are_long(&self, places: &[usize], columns: &[ArrayRef], rows: usize) -> Vec<bool> {
-        let pick = |&place: &usize| (self.columns[place].clone(), columns[place].clone());
-        let (own, columns): (Vec<Column>, Vec<ArrayRef>) = places.iter().map(pick).unzip();
+        let own = places.iter().map(|&place| self.columns[place].clone());
+        let own = Self {
+            columns: own.collect(),
+        };
         let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
-        Self { columns: own }.pack(&columns, rows, &mut fixed_keys, &mut long);
+        own.pack(columns, rows, &mut fixed_keys, &mut long);
         let mut are_long = vec![false; rows];
         long.iter().for_each(|&row| are_long[row as usize] = true);
         are_long

@@ -30,7 +30,7 @@ pub(crate) const BATCH_ROWS: usize = 256;
 /// The length of a NULL text.
 const NULL: u32 = u32::MAX;
 /// The row of a NULL text alone: no text has this byte.
-const NULL_ROW: &[u8] = &[0xff];
+pub(crate) const NULL_ROW: &[u8] = &[0xff];
 
 #[derive(Debug)]
 pub(crate) enum RowEncoder {

@@ -25,7 +25,7 @@ use super::slot_filter::SlotFilter;
 use super::sort::sorted_rows;
 use crate::aggregate::States;
 use crate::error::ExecError;
-use crate::expr::{ColumnSource as _, Expr, Filtered};
+use crate::expr::{ColumnSource, Expr, Filtered};
 use crate::filter::Selection;
 use crate::group_by::{ExpectedGroups, GroupBy, GroupTable, Grouping, Merged, SlotGroups, merge};
 use crate::memory::{MemoryPool, Reservation, width};
@@ -128,19 +128,40 @@ impl GroupPlan {
         filter: &SlotFilter<'_>,
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<Option<SlotGroups>, ExecError> {
-        let mut grouping = Grouping::new(&self.group_by, slot)?;
+        let mut grouping = None;
         for chunk in chunks {
             let selection = filter.select(&chunk, Selection::all(chunk.rows()))?;
             if selection.count() == 0 {
                 continue;
             }
             if selection.is_all() {
-                grouping.add(&chunk)?;
+                self.add(&mut grouping, slot, &chunk)?;
             } else {
-                grouping.add(&Filtered::new(&chunk, &selection.mask(), self.group_by.exprs()))?;
+                let rows = Filtered::new(&chunk, &selection.mask(), self.group_by.exprs());
+                self.add(&mut grouping, slot, &rows)?;
             }
         }
-        grouping.finish()
+        match grouping {
+            Some(grouping) => grouping.finish(),
+            None => Ok(Some(self.group_by.of_no_rows()?)),
+        }
+    }
+
+    /// The first rows begin the grouping.
+    fn add<'p>(
+        &'p self,
+        grouping: &mut Option<Grouping<'p>>,
+        slot: usize,
+        rows: &dyn ColumnSource,
+    ) -> Result<(), ExecError> {
+        let grouping = match grouping {
+            Some(grouping) => grouping,
+            None => {
+                self.group_by.look_at(rows)?;
+                grouping.insert(Grouping::new(&self.group_by, slot)?)
+            }
+        };
+        grouping.add(rows)
     }
 
     pub(super) fn merge(
@@ -165,12 +186,15 @@ impl GroupPlan {
             false => self.choice.choose(groups, &aggregates, self.pool())?,
         };
         let numbers = chosen.as_ref().map(|chosen| &**chosen.values());
-        reservation.grow(self.shard_bytes(keys.as_ref(), numbers, aggregates_bytes, groups))?;
+        let key_bytes = keys.as_ref().map_or(0, |keys| keys.column_bytes(numbers));
+        reservation.grow(self.shard_bytes(key_bytes, numbers, aggregates_bytes, groups))?;
         let fail = |error| ExecError::of("group by", error);
-        let mut columns = match &keys {
+        let columns = match &keys {
             Some(keys) => keys.columns(numbers).map_err(fail)?,
             None => Vec::new(),
         };
+        reservation.grow((1 + self.copies()) * self.group_by.value_bytes(&columns))?;
+        let mut columns = self.group_by.values(columns).map_err(fail)?;
         let (mut firsts, _firsts) = keys.map_or_else(
             || (vec![0], Reservation::none()),
             |keys| keys.into_firsts().into_parts(),
@@ -212,19 +236,17 @@ impl GroupPlan {
         texts.fold(row.saturating_mul(groups), usize::saturating_add)
     }
 
-    /// Beside the aggregates of all groups.
+    /// Beside the aggregates of all groups. `keys` are the bytes of the keys that are chosen.
     fn shard_bytes(
         &self,
-        keys: Option<&GroupTable>,
+        keys: usize,
         chosen: Option<&[u32]>,
         aggregates_bytes: usize,
         groups: usize,
     ) -> usize {
         let rows = chosen.map_or(groups, <[u32]>::len);
-        let keys = keys.map_or(0, |keys| keys.column_bytes(chosen));
-        // HAVING and ordering each copy their groups. First rows are copied once more.
-        let is_put_in_order = self.group_by.may_hand_over() || !self.output.order().is_empty();
-        let copies = usize::from(self.having.is_some()) + usize::from(is_put_in_order);
+        // First rows are copied once more.
+        let copies = self.copies();
         let aggregates = aggregates_bytes as u128 * rows as u128 / groups.max(1) as u128;
         let copied = keys
             .saturating_add(aggregates as usize)
@@ -234,6 +256,12 @@ impl GroupPlan {
         keys.saturating_add(2 * groups * size_of::<u64>())
             .saturating_add(chosen)
             .saturating_add(copied)
+    }
+
+    /// How often chosen groups are copied: HAVING and ordering do so.
+    fn copies(&self) -> usize {
+        let is_put_in_order = self.group_by.may_hand_over() || !self.output.order().is_empty();
+        usize::from(self.having.is_some()) + usize::from(is_put_in_order)
     }
 
     fn shard(

@@ -25,11 +25,13 @@ use super::hand_over::OpenTable;
 use super::heavy_hitters::{HeavyHitters, Mode};
 use super::keys::RowKeys;
 use super::known_codes::KnownCodes;
+use super::known_texts::KnownTexts;
 use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
 use super::split_rows::SplitRows;
 use super::table::GroupTable;
+use super::text_numbers::TextNumbers;
 use crate::aggregate::States;
 use crate::encoding::is_text;
 use crate::error::ExecError;
@@ -61,6 +63,8 @@ pub(crate) struct Grouping<'p> {
     of_rows: usize,
     row_keys: RowKeys,
     known_codes: KnownCodes,
+    /// By key.
+    known_texts: Vec<KnownTexts>,
     split: SplitRows,
     /// The group of each heavy hitter with a fixed-width key.
     heavy_groups: Vec<u32>,
@@ -100,6 +104,7 @@ impl<'p> Grouping<'p> {
             rows: 0,
             row_keys: RowKeys::default(),
             known_codes: KnownCodes::default(),
+            known_texts: plan.keys().iter().map(|_| KnownTexts::new(plan.pool())).collect(),
             split: SplitRows::default(),
             heavy_groups: Vec::new(),
             chunk: Reservation::of(plan.pool().cloned()),
@@ -141,10 +146,16 @@ impl<'p> Grouping<'p> {
         arguments.map(|argument| argument.evaluate_narrow(rows)).collect()
     }
 
-    fn key_columns(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
-        let keys = self.plan.keys();
+    fn key_columns(&mut self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
+        let (keys, numbered) = (self.plan.keys(), self.plan.numbered());
         let is_alone = keys.len() == 1;
-        let columns = keys.iter().map(|key| key_column(key, is_alone, rows));
+        let known = self.known_texts.iter_mut().enumerate();
+        let columns = keys.iter().zip(known).map(|(key, (place, known))| {
+            match numbered.and_then(|keys| keys.texts(place)) {
+                Some(texts) => numbers(key, rows, known, texts),
+                None => key_column(key, is_alone, rows),
+            }
+        });
         columns.collect()
     }
 
@@ -191,12 +202,19 @@ impl<'p> Grouping<'p> {
         if !firsts.is_empty() {
             let fail = |error| ExecError::of("group by", error);
             let picked = UInt32Array::from(firsts);
-            let value = |(key, expr): (&Codes, &Expr)| -> Result<ArrayRef, ExecError> {
+            let numbered = self.plan.numbered();
+            let value = |(place, key): (usize, &Codes)| -> Result<ArrayRef, ExecError> {
                 let codes = take(key.rows(), &picked, None).map_err(fail)?;
                 let values = take(key.values(), &codes, None).map_err(fail)?;
-                Ok(canonical_floats(&widened(values, expr.data_type())))
+                match numbered.and_then(|keys| keys.texts(place)) {
+                    Some(texts) => Ok(Arc::new(texts.of_rows(&values).map_err(fail)?)),
+                    None => Ok(canonical_floats(&widened(
+                        values,
+                        self.plan.keys()[place].data_type(),
+                    ))),
+                }
             };
-            let columns = keys.iter().zip(self.plan.keys()).map(value);
+            let columns = keys.iter().enumerate().map(value);
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let row_keys = self.encode(&columns, picked.len())?;
             let base = self.position_of(self.rows as u32);
@@ -422,6 +440,21 @@ impl<'p> Grouping<'p> {
         });
         Ok(())
     }
+}
+
+/// The numbers of a key's texts.
+fn numbers(
+    key: &Expr,
+    rows: &dyn ColumnSource,
+    known: &mut KnownTexts,
+    texts: &TextNumbers,
+) -> Result<ArrayRef, ExecError> {
+    let codes = key.as_column().map(|column| rows.codes(column)).transpose()?;
+    let numbers = match codes.flatten() {
+        Some(codes) => known.of_rows(&codes, texts),
+        None => texts.of_rows(&key.evaluate(rows)?),
+    };
+    Ok(Arc::new(numbers.map_err(|error| ExecError::of(key, error))?))
 }
 
 /// The values of a key. Texts that are held as codes stay so among other keys, if they are few; a text

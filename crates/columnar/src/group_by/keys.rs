@@ -68,6 +68,15 @@ impl KeyEncoding {
         Ok(self)
     }
 
+    /// The same for columns of other types.
+    pub(super) fn for_types(&self, types: &[DataType]) -> Result<Self, ArrowError> {
+        let encoding = Self::new(types)?;
+        match &self.shard_key {
+            Some(shard_key) => encoding.with_partitions_by(&shard_key.places, types),
+            None => Ok(encoding),
+        }
+    }
+
     pub(crate) fn partition(&self, fixed_key: u128) -> u8 {
         let mask = self.shard_key.as_ref().map_or(u128::MAX, |columns| columns.mask);
         partition_of(hash_fixed_key(fixed_key & mask))
@@ -93,7 +102,7 @@ impl KeyEncoding {
         if let Some(layout) = &self.layout {
             let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
             layout.pack(&columns, keys.len(), &mut fixed_keys, &mut long);
-            let is_long = layout.are_long(places, &columns, keys.len());
+            let is_long = layout.are_long(places, &shard_columns, keys.len());
             for (row, partition) in partitions
                 .iter_mut()
                 .enumerate()

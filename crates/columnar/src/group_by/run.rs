@@ -1,26 +1,30 @@
 //! A running GROUP BY and the state its slots share.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
 
 use super::hand_over::{HandOver, OpenTable};
 use super::key_sample::KeySample;
 use super::keys::{KeyEncoding, RowKeys};
+use super::numbered_keys::NumberedKeys;
 use super::slot_groups::SlotGroups;
 use super::table::GroupTable;
 use crate::aggregate::{AggregatePlan, States};
 use crate::error::ExecError;
-use crate::expr::Expr;
+use crate::expr::{ColumnSource, Expr};
 use crate::filter::cost_per_row;
 use crate::memory::MemoryPool;
 use crate::plan::{Output, Partitioning, SelectPlan};
 
 pub(crate) struct GroupBy {
     keys: Vec<Expr>,
-    /// Absent without keys.
+    /// Absent without keys. Of the keys' own values.
     encoding: Option<Arc<KeyEncoding>>,
+    /// Whether texts of the keys are numbered, once the first rows have come.
+    numbered: OnceLock<Option<NumberedKeys>>,
     aggregates: AggregatePlan,
     places: Option<usize>,
     may_pass_through: bool,
@@ -59,6 +63,7 @@ impl GroupBy {
             hand_over: HandOver::default(),
             keys,
             encoding,
+            numbered: OnceLock::new(),
             aggregates,
             places,
             key_sample: KeySample::default(),
@@ -79,8 +84,41 @@ impl GroupBy {
         &self.keys
     }
 
-    pub(crate) fn encoding(&self) -> Option<&KeyEncoding> {
-        self.encoding.as_deref()
+    /// Decides whether texts of the keys are numbered, if these are the first rows. No slot has a table
+    /// of groups before.
+    pub(crate) fn look_at(&self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
+        if let Some(encoding) = &self.encoding
+            && self.numbered.get().is_none()
+        {
+            let numbered = NumberedKeys::of(&self.keys, encoding, rows, self.pool())?;
+            // Another slot may have decided meanwhile.
+            self.numbered.set(numbered).ok();
+        }
+        Ok(())
+    }
+
+    pub(super) fn numbered(&self) -> Option<&NumberedKeys> {
+        self.numbered.get()?.as_ref()
+    }
+
+    pub(super) fn encoding(&self) -> Option<&Arc<KeyEncoding>> {
+        match self.numbered() {
+            Some(numbered) => Some(numbered.encoding()),
+            None => self.encoding.as_ref(),
+        }
+    }
+
+    /// About the bytes to make [`values`](Self::values) of key columns, result included.
+    pub(crate) fn value_bytes(&self, columns: &[ArrayRef]) -> usize {
+        self.numbered().map_or(0, |keys| keys.value_bytes(columns))
+    }
+
+    /// The keys' own values, for the key columns of a table of groups.
+    pub(crate) fn values(&self, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, ArrowError> {
+        match self.numbered() {
+            Some(keys) => keys.values(columns),
+            None => Ok(columns),
+        }
     }
 
     pub(super) fn places(&self) -> Option<usize> {
@@ -144,10 +182,21 @@ impl GroupBy {
         Ok(table.partitioned()?)
     }
 
+    /// What a slot without rows leaves.
+    pub(crate) fn of_no_rows(&self) -> Result<SlotGroups, ExecError> {
+        let (keys, states) = self.no_groups()?;
+        let keys = keys.map(GroupTable::into_partitions).transpose()?;
+        Ok(SlotGroups {
+            keys: keys.map(|(keys, _order)| keys),
+            states,
+            passing: Vec::new(),
+        })
+    }
+
     /// No groups; without keys, the one group's states.
     pub(crate) fn no_groups(&self) -> Result<(Option<GroupTable>, States), ExecError> {
         let pool = self.pool();
-        let encoding = self.encoding.clone();
+        let encoding = self.encoding().cloned();
         let keys = encoding.map(|encoding| GroupTable::new(encoding, pool));
         let mut states = self.aggregates.new_states(pool);
         if keys.is_none() {

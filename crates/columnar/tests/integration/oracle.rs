@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use columnar::{Aggregate, AggregateFunction, ExecError, SelectPlan};
 use proptest::prelude::*;
 
-use crate::scan::{column, grouped, integers, run_on, table_in_morsels};
+use crate::scan::{column, grouped, integers, run_on, with_codes};
 
 type Row = (Option<i64>, Option<i64>, Option<i64>);
 
@@ -55,9 +55,14 @@ fn table(rows: &[Row], draw: Draw) -> RecordBatch {
             _ => format!("{}", n % 20),
         })
     };
-    let columns: [(&str, ArrayRef); 5] = [
+    let other = |row: &Row| {
+        row.0
+            .map(|n| format!("another text without a place in a word {}", n % 30))
+    };
+    let columns: [(&str, ArrayRef); 6] = [
         ("n", integers(numbers)),
         ("t", Arc::new(StringArray::from_iter(rows.iter().map(text)))),
+        ("u", Arc::new(StringArray::from_iter(rows.iter().map(other)))),
         (
             "b",
             Arc::new(BooleanArray::from_iter(
@@ -75,8 +80,19 @@ fn table(rows: &[Row], draw: Draw) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap()
 }
 
-fn scan(batch: &RecordBatch, keys: &[&str], morsel_rows: usize) -> SelectPlan {
-    let table = table_in_morsels(batch.clone(), morsel_rows);
+/// The morsels whose texts come as codes. The first rows decide what keys are made of.
+fn has_codes() -> impl Strategy<Value = fn(usize) -> bool> {
+    let some: [fn(usize) -> bool; 4] = [
+        |_morsel| false,
+        |_morsel| true,
+        |morsel| morsel.is_multiple_of(2),
+        |morsel| !morsel.is_multiple_of(2),
+    ];
+    proptest::sample::select(some.to_vec())
+}
+
+fn scan(batch: &RecordBatch, keys: &[&str], morsel_rows: usize, has_codes: fn(usize) -> bool) -> SelectPlan {
+    let table = with_codes(batch.clone(), morsel_rows, has_codes);
     let value = column(table.as_ref(), "v");
     let of = |function| Aggregate::new(function, Some(value.clone())).unwrap();
     let aggregates = vec![
@@ -171,14 +187,16 @@ proptest! {
             Just(vec!["b"]),
             Just(vec!["s"]),
             Just(vec!["n", "t"]),
+            Just(vec!["s", "t", "u"]),
             Just(vec!["b", "s", "t"]),
             Just(vec!["n", "s", "b", "t"]),
         ],
         morsel_rows in 1usize..700,
+        has_codes in has_codes(),
     ) {
         let batch = table(&rows, draw);
         // Morsels of one row would make thousands of slots.
-        let scan = scan(&batch, &keys, morsel_rows.max(rows.len() / 50).max(1));
+        let scan = scan(&batch, &keys, morsel_rows.max(rows.len() / 50).max(1), has_codes);
         let expected = expected(&batch, &keys);
         let is_outside = |group: &Group| group.1[0].is_some_and(|sum| i64::try_from(sum).is_err());
         let overflows = expected.iter().any(is_outside);

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, DictionaryArray, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Int64Type, SchemaRef};
+use arrow::datatypes::{Int64Type, SchemaRef, UInt32Type};
 use columnar::{
-    Aggregate, ExecError, Expr, MemoryTable, MorselReader, Output, ReadError, ScanResult, ScanStage,
+    Aggregate, Codes, ExecError, Expr, MemoryTable, MorselReader, Output, ReadError, ScanResult, ScanStage,
     SelectPlan, TableSource,
 };
 use pipeline_exec::{Job, JobError, JobReport, PipelineExecutor};
@@ -21,13 +21,27 @@ pub(crate) fn table(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>)
 
 /// The rows of `batch` in morsels of `morsel_rows` rows: small ones make many slots of few rows.
 pub(crate) fn table_in_morsels(batch: RecordBatch, morsel_rows: usize) -> Arc<dyn TableSource> {
-    Arc::new(Morsels { batch, morsel_rows })
+    with_codes(batch, morsel_rows, |_morsel| false)
+}
+
+/// The same, whose texts come as codes in the morsels for which `has_codes` says so.
+pub(crate) fn with_codes(
+    batch: RecordBatch,
+    morsel_rows: usize,
+    has_codes: fn(usize) -> bool,
+) -> Arc<dyn TableSource> {
+    Arc::new(Morsels {
+        batch,
+        morsel_rows,
+        has_codes,
+    })
 }
 
 #[derive(Debug)]
 struct Morsels {
     batch: RecordBatch,
     morsel_rows: usize,
+    has_codes: fn(usize) -> bool,
 }
 
 impl TableSource for Morsels {
@@ -50,15 +64,37 @@ impl TableSource for Morsels {
 
     fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
         let rows = self.batch.slice(morsel * self.morsel_rows, self.rows(morsel));
-        Ok(Box::new(Reader(rows)))
+        Ok(Box::new(Reader {
+            rows,
+            has_codes: (self.has_codes)(morsel),
+        }))
     }
 }
 
-struct Reader(RecordBatch);
+struct Reader {
+    rows: RecordBatch,
+    has_codes: bool,
+}
 
 impl MorselReader for Reader {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        Ok(self.0.column(column).clone())
+        Ok(self.rows.column(column).clone())
+    }
+
+    fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
+        let Some(texts) = self
+            .rows
+            .column(column)
+            .as_string_opt::<i32>()
+            .filter(|_| self.has_codes)
+        else {
+            return Ok(None);
+        };
+        let coded: DictionaryArray<UInt32Type> = texts.iter().collect();
+        let values = Arc::clone(coded.values());
+        Ok(Some(
+            Codes::try_new(Arc::new(coded.keys().clone()), values).unwrap(),
+        ))
     }
 }
 

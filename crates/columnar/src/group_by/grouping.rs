@@ -26,6 +26,7 @@ use super::heavy_hitters::{HeavyHitters, Mode};
 use super::keys::RowKeys;
 use super::known_codes::KnownCodes;
 use super::known_texts::KnownTexts;
+use super::numbered_keys::repeating_texts;
 use super::partitioned_keys::PartitionedKeys;
 use super::run::GroupBy;
 use super::slot_groups::{PassThroughRows, SlotGroups};
@@ -33,7 +34,6 @@ use super::split_rows::SplitRows;
 use super::table::GroupTable;
 use super::text_numbers::TextNumbers;
 use crate::aggregate::States;
-use crate::encoding::is_text;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::memory::{Reservation, ReservedVec, compacts_bytes, with_own_strings};
@@ -41,8 +41,6 @@ use crate::narrow::widened;
 use crate::table::Codes;
 
 const SAMPLE_ROWS: usize = 4_096;
-/// Rows of a chunk for each text that is packed once.
-const ROWS_PER_TEXT: usize = 2;
 /// Slots per sample, because data changes along a table.
 const LOOKS_EVERY: usize = 8;
 /// The group of a heavy hitter that no row has had in this slot.
@@ -460,12 +458,7 @@ fn numbers(
 /// The values of a key. Texts that are held as codes stay so among other keys, if they are few; a text
 /// alone is found by its bytes, which need no packing.
 fn key_column(key: &Expr, is_alone: bool, rows: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
-    if !is_alone
-        && is_text(key.data_type())
-        && let Some(column) = key.as_column()
-        && let Some(codes) = rows.codes(column)?
-        && codes.values().len() * ROWS_PER_TEXT <= rows.rows()
-    {
+    if !is_alone && let Some(codes) = repeating_texts(key, rows)? {
         return Ok(codes.dictionary());
     }
     Ok(canonical_floats(&key.evaluate(rows)?))

@@ -19,7 +19,7 @@ use crate::expr::{ColumnSource, Expr};
 use crate::memory::MemoryPool;
 use crate::table::Codes;
 
-/// Rows for each text, at least, of texts that are numbered.
+/// Rows of a chunk for each text, at least, of texts that repeat.
 const ROWS_PER_TEXT: usize = 2;
 
 pub(super) struct NumberedKeys {
@@ -45,15 +45,8 @@ impl NumberedKeys {
         {
             return Ok(None);
         }
-        let repeating = |key: &Expr| match key.as_column().filter(|_| is_text(key.data_type())) {
-            Some(column) => {
-                let codes = rows.codes(column)?;
-                Ok(codes.filter(|codes| codes.values().len() * ROWS_PER_TEXT <= rows.rows()))
-            }
-            None => Ok(None),
-        };
-        let texts = keys.iter().map(repeating);
-        let texts: Vec<Option<Codes>> = texts.collect::<Result<_, ExecError>>()?;
+        let texts = keys.iter().map(|key| repeating_texts(key, rows));
+        let texts: Vec<Option<Codes>> = texts.collect::<Result<_, _>>()?;
         let fits = |(place, codes): (usize, &Option<Codes>)| match (&encoding.layout, codes) {
             (_, None) => true,
             (None, Some(_)) => false,
@@ -111,4 +104,12 @@ impl NumberedKeys {
         };
         self.texts.iter().zip(columns).map(of_key).collect()
     }
+}
+
+/// The texts of a key that is a column, as codes, if they are few for these rows.
+pub(super) fn repeating_texts(key: &Expr, rows: &dyn ColumnSource) -> Result<Option<Codes>, ExecError> {
+    let column = key.as_column().filter(|_| is_text(key.data_type()));
+    let codes = column.map(|column| rows.codes(column)).transpose()?;
+    let do_repeat = |codes: &Codes| codes.values().len() * ROWS_PER_TEXT <= rows.rows();
+    Ok(codes.flatten().filter(do_repeat))
 }

@@ -5,6 +5,10 @@
 //!                       │ ▲
 //!                       └─┴ hand-over: a table goes on to a later slot
 //! ```
+//!
+//! Rows whose keys are codes or dense numbers need no look-up of their own: [`known_codes`] remembers
+//! the groups of codes, [`known_texts`] the numbers that stand for texts in keys ([`numbered_keys`],
+//! [`text_numbers`]), and [`direct_address`] the groups of dense numbers.
 
 mod direct_address;
 mod expected_groups;

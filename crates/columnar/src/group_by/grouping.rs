@@ -70,6 +70,7 @@ pub(crate) struct Grouping<'p> {
 }
 
 impl<'p> Grouping<'p> {
+    /// The plan has [looked at](GroupBy::look_at) the first rows.
     pub(crate) fn new(plan: &'p GroupBy, slot: usize) -> Result<Self, ExecError> {
         let left = plan.hand_over().take_before(slot);
         let mode = if left.is_some() || !plan.may_pass_through() {

@@ -53,12 +53,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             total: Arc::clone(&sums),
         },
         move |node, cx| {
-            if 2 * node < tasks {
-                cx.spawn_local_all([2 * node, 2 * node + 1]);
-            } else if 2 * node <= tasks {
-                cx.spawn_local(2 * node);
-            }
             cx.scratch.own += node;
+            let (left, right) = (2 * node, 2 * node + 1);
+            if right > tasks {
+                return (left <= tasks).then_some(left);
+            }
+            cx.spawn_local(left);
+            Some(right)
         },
     )?;
     let start = Instant::now();

@@ -1,7 +1,7 @@
 //! The common part of trees: a task a node, and each row's way to run it.
 //!
-//! A node is a small plain value. Ours spawns each child and adds the node's own part to its
-//! worker's slot. Fork-join schedulers return the sums, their intended use, and halve a node's
+//! A node is a small plain value. Ours adds the node's own part to its worker's slot, spawns all
+//! children but the last and returns that one, which runs next. Fork-join schedulers return the sums, their intended use, and halve a node's
 //! children if there are more than two.
 
 use std::sync::Arc;
@@ -21,8 +21,9 @@ pub(super) trait Spawn<N> {
 
     /// All children of a node that has always as many.
     #[inline]
-    fn children<const C: usize>(&mut self, children: [N; C]) {
-        children.into_iter().for_each(|child| self.child(child));
+    fn children<const C: usize>(&mut self, others: [N; C], last: N) {
+        others.into_iter().for_each(|child| self.child(child));
+        self.child(last);
     }
 }
 
@@ -33,17 +34,24 @@ impl<N, F: FnMut(N)> Spawn<N> for F {
     }
 }
 
-struct Ourselves<'a, N>(&'a mut Spawner<N>);
+/// Spawns each child but the last one, which runs next.
+struct Ourselves<'a, N> {
+    spawner: &'a mut Spawner<N>,
+    last: &'a mut Option<N>,
+}
 
 impl<N> Spawn<N> for Ourselves<'_, N> {
     #[inline]
     fn child(&mut self, child: N) {
-        self.0.spawn_local(child);
+        if let Some(before) = self.last.replace(child) {
+            self.spawner.spawn_local(before);
+        }
     }
 
     #[inline]
-    fn children<const C: usize>(&mut self, children: [N; C]) {
-        self.0.spawn_local_all(children);
+    fn children<const C: usize>(&mut self, others: [N; C], last: N) {
+        self.spawner.spawn_local_all(others);
+        *self.last = Some(last);
     }
 }
 
@@ -151,7 +159,12 @@ fn windlass<N: Recursion>(config: ExecutorConfig) -> impl FnMut() -> u64 {
         move |_| tally.slot(),
         |node, cx| {
             let (slot, spawner) = cx.parts();
-            slot.add(node.visit(Ourselves(spawner)));
+            let mut last = None;
+            slot.add(node.visit(Ourselves {
+                spawner,
+                last: &mut last,
+            }));
+            last
         },
     )
     .expect("the executor starts");

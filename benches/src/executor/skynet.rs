@@ -52,7 +52,9 @@ impl Recursion for Node {
         if self.leaves == 1 {
             return self.first.into();
         }
-        spawn.children::<{ WAYS as usize }>(std::array::from_fn(|index| self.child(index as u32)));
+        let last = WAYS - 1;
+        let others: [Self; WAYS as usize - 1] = std::array::from_fn(|index| self.child(index as u32));
+        spawn.children(others, self.child(last));
         0
     }
 

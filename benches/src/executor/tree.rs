@@ -49,8 +49,8 @@ impl<const N: u64> Recursion for Node<N> {
 
     #[inline]
     fn visit(self, mut spawn: impl Spawn<Self>) -> u64 {
-        if let Some(children) = self.children() {
-            spawn.children(children);
+        if let Some([left, right]) = self.children() {
+            spawn.children([left], right);
         }
         self.0.into()
     }

@@ -62,8 +62,9 @@ impl Recursion for Node {
     fn visit(self, mut spawn: impl Spawn<Self>) -> u64 {
         match self.children() {
             CHILDREN => {
-                let children = std::array::from_fn(|index| self.child(index as u32));
-                spawn.children::<{ CHILDREN as usize }>(children);
+                let others: [Self; CHILDREN as usize - 1] =
+                    std::array::from_fn(|index| self.child(index as u32));
+                spawn.children(others, self.child(CHILDREN - 1));
             }
             other => (0..other).for_each(|index| spawn.child(self.child(index))),
         }

@@ -52,6 +52,7 @@ pub use run::context::{TaskCtx, WorkerCtxLike};
 pub use run::event::{ExecTraceEvent, NoopTrace, TraceHooks};
 pub use run::find::pop_task;
 pub use run::idle::{IdleAction, IdleHooks, IdleRound, ParkAtOnce, TieredIdle};
+pub use run::next_task::NextTask;
 pub use run::step::{WorkerExit, WorkerStepResult, worker_step};
 pub use run::worker_loop::run_worker;
 pub use text::{thousands, write_columns};

@@ -4,5 +4,6 @@ pub(crate) mod context;
 pub(crate) mod event;
 pub(crate) mod find;
 pub(crate) mod idle;
+pub(crate) mod next_task;
 pub(crate) mod step;
 pub(crate) mod worker_loop;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use executor_core::{ExecutorConfig, IdleHooks, NoopTrace, TieredIdle, TraceHooks};
+use executor_core::{ExecutorConfig, IdleHooks, NextTask, NoopTrace, TieredIdle, TraceHooks};
 
 use crate::error::BuildError;
 use crate::executor::Executor;
@@ -52,14 +52,31 @@ impl<T: Send + 'static> Executor<T> {
     /// `scratch_init` makes each worker's scratch value, on the worker's own thread, where it is
     /// also dropped. Threads inherit the affinity mask of the calling thread.
     ///
+    /// `runner` runs all tasks. It returns nothing, or an `Option` with the task that runs next; see
+    /// [`NextTask`].
+    ///
+    /// ```
+    /// use executor_threaded::{Executor, ExecutorConfig};
+    ///
+    /// let tree = Executor::<u32>::new(ExecutorConfig::default(), |_worker| (), |depth, cx| {
+    ///     let child = depth.checked_sub(1)?;
+    ///     cx.spawn_local(child);
+    ///     Some(child)
+    /// })?;
+    /// tree.spawn_external(10)?;
+    /// assert_eq!(tree.join().total.executed(), (1 << 11) - 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// See [`BuildError`]; no thread is left running.
-    pub fn new<S, A, R>(config: ExecutorConfig, scratch_init: A, runner: R) -> Result<Self, BuildError>
+    pub fn new<S, A, R, N>(config: ExecutorConfig, scratch_init: A, runner: R) -> Result<Self, BuildError>
     where
         S: 'static,
         A: Fn(usize) -> S + Send + Sync + 'static,
-        R: Fn(T, &mut WorkerCtx<T, S>) + Send + Sync + 'static,
+        R: Fn(T, &mut WorkerCtx<T, S>) -> N + Send + Sync + 'static,
+        N: NextTask<T>,
     {
         Self::builder().config(config).build(scratch_init, runner)
     }
@@ -247,12 +264,13 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
     /// # Errors
     ///
     /// See [`BuildError`]; no thread is left running.
-    pub fn build<S, A, R, I, H>(self, scratch_init: A, runner: R) -> Result<Executor<T>, BuildError>
+    pub fn build<S, A, R, N, I, H>(self, scratch_init: A, runner: R) -> Result<Executor<T>, BuildError>
     where
         T: Send + 'static,
         S: 'static,
         A: Fn(usize) -> S + Send + Sync + 'static,
-        R: Fn(T, &mut WorkerCtx<T, S>) + Send + Sync + 'static,
+        R: Fn(T, &mut WorkerCtx<T, S>) -> N + Send + Sync + 'static,
+        N: NextTask<T>,
         FI: Fn(usize, &ExecutorConfig) -> I + Send + Sync + 'static,
         I: IdleHooks,
         FH: Fn(usize) -> H + Send + Sync + 'static,

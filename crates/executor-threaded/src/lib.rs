@@ -55,7 +55,7 @@ pub use scope::{ScopeReport, scope};
 pub use worker::{Spawner, WorkerCtx};
 pub use worker_id::current_worker_id;
 
-pub use executor_core::{ConfigError, ExecutorConfig, OnPanic, Pin, Rejected, TaskCtx, Tuning};
+pub use executor_core::{ConfigError, ExecutorConfig, NextTask, OnPanic, Pin, Rejected, TaskCtx, Tuning};
 /// The trait of [`WorkerCtx::rng`](WorkerCtx#structfield.rng).
 pub use rand_core::Rng;
 pub use rand_xorshift::XorShiftRng;

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, ScopedJoinHandle};
 
 use executor_core::ports::Faults;
-use executor_core::{ExecutorConfig, IdleHooks, TraceHooks};
+use executor_core::{ExecutorConfig, IdleHooks, NextTask, TraceHooks};
 
 use crate::builder::ExecutorBuilder;
 use crate::error::BuildError;
@@ -66,7 +66,7 @@ pub struct ScopeReport<S, R> {
 ///
 /// With the first panic of `body`, a task, a hook or a hook's drop, after all threads have ended.
 /// Tasks that have not run are dropped.
-pub fn scope<T, S, A, F, B, R>(
+pub fn scope<T, S, A, F, N, B, R>(
     config: ExecutorConfig,
     scratch_init: A,
     runner: F,
@@ -76,7 +76,8 @@ where
     T: Send,
     S: Send,
     A: Fn(usize) -> S + Send + Sync,
-    F: Fn(T, &mut WorkerCtx<T, S>) + Send + Sync,
+    F: Fn(T, &mut WorkerCtx<T, S>) -> N + Send + Sync,
+    N: NextTask<T>,
     B: FnOnce(&ExecutorHandle<T>) -> R,
 {
     ExecutorBuilder::new()
@@ -95,7 +96,7 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
     /// # Panics
     ///
     /// With the first panic of `body`, a task or a hook, after all threads have ended.
-    pub fn scope<S, A, R, I, H, B, V>(
+    pub fn scope<S, A, R, N, I, H, B, V>(
         self,
         scratch_init: A,
         runner: R,
@@ -105,7 +106,8 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         T: Send,
         S: Send,
         A: Fn(usize) -> S + Send + Sync,
-        R: Fn(T, &mut WorkerCtx<T, S>) + Send + Sync,
+        R: Fn(T, &mut WorkerCtx<T, S>) -> N + Send + Sync,
+        N: NextTask<T>,
         FI: Fn(usize, &ExecutorConfig) -> I + Send + Sync,
         I: IdleHooks,
         FH: Fn(usize) -> H + Send + Sync,

@@ -14,7 +14,8 @@ use std::sync::mpsc::Sender;
 
 use executor_core::ports::Faults;
 use executor_core::{
-    ExecutorConfig, IdleHooks, Pin, TimeHistogram, TraceHooks, WorkerMetricsLocal, panic_message, run_worker,
+    ExecutorConfig, IdleHooks, NextTask, Pin, TimeHistogram, TraceHooks, WorkerMetricsLocal, panic_message,
+    run_worker,
 };
 
 pub use context::{Spawner, WorkerCtx};
@@ -59,10 +60,11 @@ pub(crate) struct WorkerMain<T, S, K, A, R, FI, FH> {
 }
 
 impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
-    pub(crate) fn run<I, H>(self) -> WorkerOutput<T, K>
+    pub(crate) fn run<N, I, H>(self) -> WorkerOutput<T, K>
     where
         A: Fn(usize) -> S,
-        R: Fn(T, &mut WorkerCtx<T, S>),
+        R: Fn(T, &mut WorkerCtx<T, S>) -> N,
+        N: NextTask<T>,
         FI: Fn(usize, &ExecutorConfig) -> I,
         I: IdleHooks,
         FH: Fn(usize) -> H,

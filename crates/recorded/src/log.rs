@@ -78,9 +78,14 @@ impl Log {
         self.numbered.set(self.numbered.get() + 1);
     }
 
-    /// A task starts.
+    /// A task starts. If it has not been spawned, the task before it has returned it, and it begins
+    /// when that one has ended.
     #[inline]
     pub fn started(&self, task: TaskId) {
+        if task == self.next_task() {
+            self.flush();
+            self.spawned();
+        }
         let untold = self.numbered.get() - self.told.get();
         if untold > EXTRA_MAX || self.running.get() && !self.ended.get() {
             self.flush();
@@ -296,6 +301,28 @@ mod tests {
                 spawned,
                 Event::Ended,
                 started
+            ]
+        );
+    }
+
+    #[test]
+    fn a_returned_task_is_spawned_when_the_task_before_it_has_ended() {
+        let log = Log::new(2, 8);
+        let task = TaskId::new(9, 0);
+        log.started(task);
+        log.spawned();
+        log.ended();
+        let returned = log.next_task();
+        log.started(returned);
+        let spawned = Event::Spawned { tasks: 1 };
+        assert_eq!(
+            events(log),
+            [
+                Event::Started { task },
+                spawned,
+                Event::Ended,
+                spawned,
+                Event::Started { task: returned }
             ]
         );
     }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
 use executor_core::ports::{Native, NativeWord};
-use executor_core::{WorkerMetricsLocal, panic_message};
+use executor_core::{NextTask, WorkerMetricsLocal, panic_message};
 use executor_threaded::BuildError;
 use sim::WordName;
 
@@ -43,7 +43,7 @@ pub struct RecordedRun<S, V> {
 /// # Panics
 ///
 /// With the panic of `body`, or if a clone of the handle outlives `body`.
-pub fn record<T, S, A, R, B, V>(
+pub fn record<T, S, A, R, N, B, V>(
     recording: &Recording,
     scratch_init: A,
     runner: R,
@@ -53,7 +53,8 @@ where
     T: Send,
     S: Send,
     A: Fn(usize) -> S + Sync,
-    R: Fn(T, &mut RecordedCtx<T, S>) + Sync,
+    R: Fn(T, &mut RecordedCtx<T, S>) -> N + Sync,
+    N: NextTask<T>,
     B: FnOnce(&RecordedHandle<'_, T>) -> V,
 {
     let mut recording = recording.clone();

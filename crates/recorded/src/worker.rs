@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 
 use executor_core::ports::{Access, Faults, Native};
-use executor_core::{TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, WorkerState, run_worker};
+use executor_core::{
+    NextTask, TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, WorkerState, run_worker,
+};
 
 use crate::event::{Event, TaskId};
 use crate::log::Log;
@@ -34,13 +36,13 @@ pub(crate) struct WorkerOutput<S> {
     pub(crate) log: Log,
 }
 
-pub(crate) fn work<T, S>(
+pub(crate) fn work<T, S, N: NextTask<T>>(
     worker: usize,
     slot: UnrecordedPorts<T>,
     entries: usize,
     ready: Sender<()>,
     scratch_init: &impl Fn(usize) -> S,
-    runner: &impl Fn(T, &mut RecordedCtx<T, S>),
+    runner: &impl Fn(T, &mut RecordedCtx<T, S>) -> N,
 ) -> WorkerOutput<S> {
     let shared = slot.shared().clone();
     // Declared first, so it is dropped last.
@@ -56,7 +58,10 @@ pub(crate) fn work<T, S>(
     // The builder listens until all workers have reported; otherwise the report does not matter.
     let _ = ready.send(());
     drop(ready);
-    let run = |Numbered { task, .. }: Numbered<T>, cx: &mut RecordedCtx<T, S>| runner(task, cx);
+    let run = |Numbered { task, .. }: Numbered<T>, cx: &mut RecordedCtx<T, S>| {
+        let next = runner(task, cx).next_task();
+        next.map(|task| cx.number(task))
+    };
     let mut idle = TieredIdle::of(config);
     let mut hooks = LogHooks(Rc::clone(&log));
     // Unwind safety: the state is only read after a panic.
@@ -111,8 +116,7 @@ impl<T, S> TaskCtx<T, S> for RecordedCtx<T, S> {
     #[inline]
     fn spawn_local(&mut self, task: T) {
         let task = self.number(task);
-        self.state.spawn_local(task);
-        self.state.ports().log().spawned();
+        self.spawn_next(task);
     }
 
     #[inline]
@@ -160,6 +164,12 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
     #[inline]
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
+    }
+
+    #[inline]
+    fn spawn_next(&mut self, task: Numbered<T>) {
+        self.state.spawn_local(task);
+        self.state.ports().log().spawned();
     }
 
     fn isolate(&mut self, _payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {

@@ -58,6 +58,8 @@ coverage_points! {
     JobLate = "job past its deadline",
     JobHandedBack = "job handed back",
     TaskKept = "task kept private",
+    RanNext = "returned task ran next",
+    NextSpawned = "returned task spawned, as a tick was due",
     ExposedToSearcher = "private, exposed to a searcher",
     ExposedToSleeper = "private, exposed to a sleeper",
     ExposedLong = "private, exposed as tasks are long",

@@ -42,7 +42,7 @@ pub use choices::Choices;
 pub use clock::Costs;
 pub use coverage::{Coverage, CoveragePoint};
 /// For the signature of a runner that also runs elsewhere.
-pub use executor_core::{TaskCtx, ports::Access};
+pub use executor_core::{NextTask, TaskCtx, ports::Access};
 pub use explore::seeds;
 pub use failing::FailingRun;
 pub use fault::{Fault, Faults};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use executor_core::{
-    IdleAction, IdleHooks, IdleRound, Park, TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker,
+    IdleAction, IdleHooks, IdleRound, NextTask, Park, TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker,
 };
 
 use crate::actor::{ActorKind, Actors};
@@ -68,9 +68,10 @@ impl<T: 'static, S: 'static> Run<T, S> {
     }
 
     /// The workers come first, so that a worker's actor has the worker's number.
-    pub(crate) fn workers<R>(&mut self, scratch_init: impl FnMut(usize) -> S, runner: R)
+    pub(crate) fn workers<R, N>(&mut self, scratch_init: impl FnMut(usize) -> S, runner: R)
     where
-        R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) + 'static,
+        R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) -> N + 'static,
+        N: NextTask<T> + 'static,
     {
         let workers = self.queues.scheduler.config().workers;
         let runner = Rc::new(runner);
@@ -137,11 +138,11 @@ impl<T: 'static, S: 'static> Run<T, S> {
     }
 }
 
-fn work<'y, T, S>(
+fn work<'y, T, S, N: NextTask<T>>(
     worker: usize,
     ports: SimPorts<'y, T>,
     scratch: S,
-    runner: &impl Fn(T, &mut SimCtx<'y, T, S>),
+    runner: &impl Fn(T, &mut SimCtx<'y, T, S>) -> N,
     mut idle: Watched<AsleepAtFirst>,
     mut hooks: Hooks,
 ) -> Gone<T, S> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use executor_core::{ExecutorConfig, WorkerMetricsLocal};
+use executor_core::{ExecutorConfig, NextTask, WorkerMetricsLocal};
 use pipeline_exec::policy::{JobSpec, PipelineConfig};
 
 use crate::actor::ActorKind;
@@ -278,7 +278,7 @@ impl Simulation {
     /// # Panics
     ///
     /// When the executor's configuration is not valid, or there are tasks and no producers.
-    pub fn run<T, S, R>(
+    pub fn run<T, S, R, N>(
         self,
         initial_tasks: impl IntoIterator<Item = T>,
         scratch_init: impl FnMut(usize) -> S,
@@ -287,7 +287,8 @@ impl Simulation {
     where
         T: 'static,
         S: 'static,
-        R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) + 'static,
+        R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) -> N + 'static,
+        N: NextTask<T> + 'static,
     {
         let Setup {
             producers,

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use executor_core::ports::{Access, Faults};
 use executor_core::{
-    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal,
-    WorkerState,
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, NextTask, TaskCtx, TraceHooks, WorkerCtxLike,
+    WorkerMetricsLocal, WorkerState,
 };
 
 use crate::coverage::CoveragePoint;
@@ -89,12 +89,25 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.state.ports()
     }
 
-    pub(crate) fn run_task(&mut self, Tracked { id, task, .. }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
+    /// Returns the task that runs next.
+    pub(crate) fn run_task<N: NextTask<T>>(
+        &mut self,
+        Tracked { id, task, .. }: Tracked<T>,
+        runner: &impl Fn(T, &mut Self) -> N,
+    ) -> Option<Tracked<T>> {
         self.with(|world, worker| world.started(worker, id));
         self.maybe_panic(Fault::Panic);
-        runner(task, self);
+        let next = runner(task, self).next_task();
         self.maybe_panic(Fault::Panic);
-        self.with(|world, worker| world.ran(worker, id));
+        // Numbered before its parent ends, so that it comes after that one.
+        let next = next.map(|task| self.ports().track(task, Origin::Task));
+        self.with(|world, worker| {
+            world.ran(worker, id);
+            if let Some(next) = &next {
+                world.is_next(worker, next.id);
+            }
+        });
+        next
     }
 
     pub(crate) fn into_parts(mut self) -> (S, WorkerMetricsLocal, Vec<Tracked<T>>) {
@@ -216,6 +229,12 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
     fn begin_search(&mut self) {
         let state = &self.state;
         self.with(|world, _| world.at_rest(|hasher| state.hash(hasher)));
+    }
+
+    fn spawn_next(&mut self, task: Tracked<T>) {
+        let id = task.id;
+        self.state.spawn_local(task);
+        self.with(|world, worker| world.spawned_next(worker, id));
     }
 
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {

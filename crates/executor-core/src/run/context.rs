@@ -11,13 +11,15 @@ use crate::worker::state::WorkerState;
 /// ```
 /// use executor_core::TaskCtx;
 ///
-/// /// Counts the leaves of a binary tree: a runner for threads and simulator alike.
-/// fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
+/// /// Counts the leaves of a binary tree: a runner for threads and simulator alike. It spawns one
+/// /// half of a tree, and returns the other one, which runs next.
+/// fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) -> Option<u32> {
 ///     if depth == 0 {
 ///         *cx.scratch() += 1;
-///     } else {
-///         cx.spawn_local_all([depth - 1, depth - 1]);
+///         return None;
 ///     }
+///     cx.spawn_local(depth - 1);
+///     Some(depth - 1)
 /// }
 /// ```
 pub trait TaskCtx<T, S> {
@@ -75,6 +77,12 @@ pub trait WorkerCtxLike<T, S> {
     /// and its ports' answers.
     #[inline]
     fn begin_search(&mut self) {}
+
+    /// Adds the task that the task before it returned to the worker's own, because a tick is due.
+    #[inline]
+    fn spawn_next(&mut self, task: T) {
+        self.state().spawn_local(task);
+    }
 
     /// Handles a task's panic under [`OnPanic::Isolate`](crate::OnPanic::Isolate). It may replace
     /// the scratch value, which the task may have left half changed.

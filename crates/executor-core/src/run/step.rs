@@ -1,22 +1,27 @@
-//! One step of a worker: find a task and run it.
+//! One step of a worker: find a task, run it, and run the tasks that follow it.
 //!
-//! A step never blocks.
+//! A task that returns a task names the one that runs next ([`NextTask`]). Until a tick is due, the
+//! worker runs it at once, so it passes through no memory; when a tick is due, the worker adds it
+//! to its own tasks, as if it had been spawned. A step never blocks. The worker's loop goes on with
+//! private tasks in the same way, until a tick is due: all that a short task costs is in `run_all`.
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::context::WorkerCtxLike;
 use super::event::{ExecTraceEvent, TraceHooks};
 use super::find::pop_task;
 use super::idle::{IdleAction, IdleHooks, IdleRound};
+use super::next_task::NextTask;
 use crate::ports::parking::{Park, Parking};
 use crate::worker::popped::{PopSource, Popped};
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerStepResult<Tag> {
-    /// A task ran.
+    /// A task ran, and those that followed it until a tick was due.
     RanTask {
-        /// The task's name, from the trace hooks.
+        /// The first task's name, from the trace hooks.
         tag: Tag,
         /// Where the worker found it.
         source: PopSource,
@@ -45,10 +50,10 @@ pub enum WorkerExit {
     Panicked,
 }
 
-/// Finds a task and runs it.
+/// Finds a task and runs it, and those that follow it until a tick is due.
 ///
 /// A panic of the runner reaches the worker loop, which releases the task's count.
-pub fn worker_step<T, S, C, R, I, H>(
+pub fn worker_step<T, S, C, R, N, I, H>(
     cx: &mut C,
     runner: &R,
     idle: &mut I,
@@ -56,12 +61,25 @@ pub fn worker_step<T, S, C, R, I, H>(
 ) -> WorkerStepResult<H::Tag>
 where
     C: WorkerCtxLike<T, S>,
-    R: Fn(T, &mut C) + ?Sized,
+    R: Fn(T, &mut C) -> N + ?Sized,
+    N: NextTask<T>,
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    match step(cx, runner, idle, trace) {
-        Ok(Ran { tag, source, victim }) => WorkerStepResult::RanTask { tag, source, victim },
+    let popped = match cx.state().pop_between_ticks() {
+        Some(task) => Ok(Popped {
+            task,
+            source: PopSource::Local,
+            victim: None,
+        }),
+        None => pop_with_tick(cx, idle, trace),
+    };
+    match popped {
+        Ok(first) => {
+            let (source, victim) = (first.source, first.victim);
+            let tag = run_all(first, cx, runner, trace, |_| None);
+            WorkerStepResult::RanTask { tag, source, victim }
+        }
         Err(NothingToRun::Again) => WorkerStepResult::NoWork,
         Err(NothingToRun::Park(options)) => WorkerStepResult::ShouldPark {
             timeout: options.timeout,
@@ -71,12 +89,6 @@ where
     }
 }
 
-pub(crate) struct Ran<Tag> {
-    tag: Tag,
-    source: PopSource,
-    victim: Option<usize>,
-}
-
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NothingToRun {
     Again,
@@ -84,41 +96,88 @@ pub(crate) enum NothingToRun {
     Exit(WorkerExit),
 }
 
-#[inline(always)] // A private task's path is a few instructions; a call, and a result in memory, would double it.
-pub(crate) fn step<T, S, C, R, I, H>(
+/// Runs `first`, and then what `more` finds, until that is nothing. After each task run those that
+/// follow it. Returns the name of `first`.
+#[inline(always)] // Into the worker's loop, which is the only one that calls the runner.
+pub(crate) fn run_all<T, S, C, R, N, H>(
+    first: Popped<T>,
     cx: &mut C,
     runner: &R,
-    idle: &mut I,
     trace: &mut H,
-) -> Result<Ran<H::Tag>, NothingToRun>
+    mut more: impl FnMut(&mut C) -> Option<T>,
+) -> H::Tag
 where
     C: WorkerCtxLike<T, S>,
-    R: Fn(T, &mut C) + ?Sized,
-    I: IdleHooks,
+    R: Fn(T, &mut C) -> N + ?Sized,
+    N: NextTask<T>,
     H: TraceHooks<T>,
 {
-    let (task, source, victim) = match cx.state().pop_between_ticks() {
-        Some(task) => (task, PopSource::Local, None),
-        None => {
-            let Popped { task, source, victim } = pop_with_tick(cx, idle, trace)?;
-            (task, source, victim)
+    let Popped {
+        mut task,
+        mut source,
+        mut victim,
+    } = first;
+    let first = trace.tag(&task);
+    let mut tag = first;
+    loop {
+        trace.event(ExecTraceEvent::TaskStart { tag, source, victim });
+        let mut ended = Ended {
+            next: runner(task, cx).next_task(),
+            cx,
+            scratch: PhantomData,
+        };
+        trace.event(ExecTraceEvent::TaskEnd { tag });
+        let next = ended.next.take();
+        drop(ended);
+        let next = match next {
+            Some(next) if cx.state().may_run_next() => Some(next),
+            Some(next) => {
+                spawn_next(next, cx);
+                more(cx)
+            }
+            None => more(cx),
+        };
+        let Some(next) = next else {
+            return first;
+        };
+        tag = trace.tag(&next);
+        (task, source, victim) = (next, PopSource::Local, None);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn spawn_next<T, S, C: WorkerCtxLike<T, S>>(task: T, cx: &mut C) {
+    cx.spawn_next(task);
+}
+
+/// A task that has ended, and the one that it returned: a hook that panics must not lose that one.
+struct Ended<'a, T, S, C: WorkerCtxLike<T, S>> {
+    next: Option<T>,
+    cx: &'a mut C,
+    scratch: PhantomData<fn(S)>,
+}
+
+impl<T, S, C: WorkerCtxLike<T, S>> Drop for Ended<'_, T, S, C> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(task) = self.next.take() {
+            self.cx.spawn_next(task);
         }
-    };
-    let tag = trace.tag(&task);
-    trace.event(ExecTraceEvent::TaskStart { tag, source, victim });
-    runner(task, cx);
-    trace.event(ExecTraceEvent::TaskEnd { tag });
-    Ok(Ran { tag, source, victim })
+    }
 }
 
 #[inline(never)]
-fn pop_with_tick<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> Result<Popped<T>, NothingToRun>
+pub(crate) fn pop_with_tick<T, S, C, I, H>(
+    cx: &mut C,
+    idle: &mut I,
+    trace: &mut H,
+) -> Result<Popped<T>, NothingToRun>
 where
     C: WorkerCtxLike<T, S>,
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    cx.state().begin_tick_of_pop();
     cx.begin_search();
     if let Some(task) = cx.state().pop_public_between_ticks() {
         return Ok(Popped {

@@ -12,7 +12,8 @@ use super::context::WorkerCtxLike;
 use super::event::{ExecTraceEvent, TraceHooks};
 use super::find::search_everywhere;
 use super::idle::{IdleAction, IdleHooks, IdleRound};
-use super::step::{NothingToRun, WorkerExit, step, update_metrics};
+use super::next_task::NextTask;
+use super::step::{NothingToRun, WorkerExit, pop_with_tick, run_all, update_metrics};
 use crate::config::OnPanic;
 use crate::ports::bundles::ProducerPorts;
 use crate::ports::parking::{Faults, Park};
@@ -25,10 +26,11 @@ type Payload = Box<dyn Any + Send>;
 ///
 /// A runner's panic goes to [`Faults::record_panic`] and aborts the executor. Under
 /// [`OnPanic::Isolate`] it goes to [`WorkerCtxLike::isolate`].
-pub fn run_worker<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
+pub fn run_worker<T, S, C, R, N, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
 where
     C: WorkerCtxLike<T, S>,
-    R: Fn(T, &mut C) + ?Sized,
+    R: Fn(T, &mut C) -> N + ?Sized,
+    N: NextTask<T>,
     I: IdleHooks,
     H: TraceHooks<T>,
 {
@@ -134,16 +136,20 @@ fn stop<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) {
     state.release_credits();
 }
 
-fn run_until_exit<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
+fn run_until_exit<T, S, C, R, N, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
 where
     C: WorkerCtxLike<T, S>,
-    R: Fn(T, &mut C) + ?Sized,
+    R: Fn(T, &mut C) -> N + ?Sized,
+    N: NextTask<T>,
     I: IdleHooks,
     H: TraceHooks<T>,
 {
     loop {
-        match step(cx, runner, idle, trace) {
-            Ok(_) | Err(NothingToRun::Again) => {}
+        match pop_with_tick(cx, idle, trace) {
+            Ok(first) => {
+                run_all(first, cx, runner, trace, |cx| cx.state().pop_between_ticks());
+            }
+            Err(NothingToRun::Again) => {}
             Err(NothingToRun::Park(options)) => park(cx, options, trace),
             Err(NothingToRun::Exit(exit)) => return exit,
         }

@@ -106,20 +106,40 @@ impl<T> PrivateTasks<T> {
         self.holds_batch && !self.tasks.is_empty()
     }
 
-    /// [`PrivateTasks::begin_tick_of_pop`] follows `None`.
+    /// Returns nothing if a tick is due.
     #[inline]
     pub(crate) fn pop_between_ticks(&mut self, word: SleepWord) -> Option<T> {
-        // Counted in any case, so that the count is one instruction.
-        let (left, is_over) = self.pops_left.overflowing_sub(1);
-        self.pops_left = left;
-        if is_over || word != self.quiet_for_pops {
+        if !self.count_pop(word) {
             return None;
         }
-        self.tasks.pop()
+        let popped = self.tasks.pop();
+        if popped.is_none() {
+            self.take_back_pop();
+        }
+        popped
     }
 
-    /// Takes back the count of a pop that found nothing, or needs a tick.
-    pub(crate) fn begin_tick_of_pop(&mut self) {
+    /// Counts a pop, also one that a task which runs next makes unnecessary. Returns `false` if a
+    /// tick is due.
+    #[inline]
+    pub(crate) fn count_pop(&mut self, word: SleepWord) -> bool {
+        if word != self.quiet_for_pops {
+            return false;
+        }
+        // Counted before it is compared, so that both are one instruction.
+        let (left, is_over) = self.pops_left.overflowing_sub(1);
+        self.pops_left = left;
+        if is_over {
+            self.take_back_pop();
+            return false;
+        }
+        true
+    }
+
+    // A call, so that the short way of a pop does not compute what it would take back.
+    #[cold]
+    #[inline(never)]
+    fn take_back_pop(&mut self) {
         self.pops_left = self.pops_left.wrapping_add(1);
     }
 
@@ -305,11 +325,9 @@ mod tests {
             None,
             "the word has changed"
         );
-        tasks.begin_tick_of_pop();
         assert_eq!(tasks.pop_between_ticks(QUIET), Some(2));
         assert_eq!(tasks.pop_between_ticks(QUIET), Some(1));
         assert_eq!(tasks.pop_between_ticks(QUIET), None, "two pops were free");
-        tasks.begin_tick_of_pop();
         assert_eq!(tasks.take_counts(), OperationCounts { pushed: 3, popped: 2 });
     }
 

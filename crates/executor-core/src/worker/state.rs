@@ -211,8 +211,10 @@ impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
         self.private.pop_between_ticks(self.sleep_word())
     }
 
-    pub(crate) fn begin_tick_of_pop(&mut self) {
-        self.private.begin_tick_of_pop();
+    /// Whether a task runs without passing through this worker's tasks, which counts as a pop.
+    #[inline]
+    pub(crate) fn may_run_next(&mut self) -> bool {
+        self.private.count_pop(self.sleep_word())
     }
 
     pub(crate) fn pop_public_between_ticks(&mut self) -> Option<T> {

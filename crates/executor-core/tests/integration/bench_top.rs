@@ -179,9 +179,19 @@ impl Worker {
     }
 
     pub(crate) fn step_with(&mut self, runner: &dyn Fn(Task, &mut Self)) -> WorkerStepResult<()> {
+        self.step_returning(&|task, cx| {
+            runner(task, cx);
+            None
+        })
+    }
+
+    pub(crate) fn step_returning(
+        &mut self,
+        runner: &dyn Fn(Task, &mut Self) -> Option<Task>,
+    ) -> WorkerStepResult<()> {
         let noting = |task: Task, cx: &mut Self| {
             cx.scratch.push(task);
-            runner(task, cx);
+            runner(task, cx)
         };
         worker_step(self, &noting, &mut TieredIdle::new(0, None), &mut NoopTrace)
     }

@@ -16,6 +16,7 @@ use crate::bench_top::{Operation, PlannedPanic, Task, Top, Worker};
 
 mod counts;
 mod looks;
+mod next;
 mod together;
 
 const ROOT: Task = 1_000;

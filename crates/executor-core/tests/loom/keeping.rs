@@ -179,6 +179,34 @@ fn two_workers_drain(block: usize, tasks: usize, children: fn(Task) -> Vec<Task>
 }
 
 #[test]
+fn abort_between_a_task_and_the_one_that_it_returns() {
+    model("abort_between_a_task_and_the_one_that_it_returns", None, || {
+        let scene = Scene::keeping(1, 3, 1);
+        scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
+        let worker = thread::spawn({
+            let scene = scene.clone();
+            move || scene.work(0, |task, _| (task < 2).then_some(task + 1))
+        });
+        scene.scheduler.abort(&scene.outside());
+        let (returned, exit) = worker.join().unwrap();
+        assert_eq!(exit, WorkerExit::Done);
+        // A row of tasks ran, and the one behind it came back.
+        let ran = (0..3).take_while(|&task| scene.runs(task) == 1).count();
+        let (runs, back): (Vec<usize>, Vec<usize>) = (0..3)
+            .map(|task| (scene.runs(task), scene.hand_backs(task)))
+            .unzip();
+        assert_eq!(runs.iter().sum::<usize>(), ran, "{runs:?}");
+        assert_eq!(
+            returned,
+            Vec::from_iter((ran < 3).then_some(ran)),
+            "{runs:?} {back:?}"
+        );
+        assert_eq!(back.iter().sum::<usize>(), returned.len());
+        assert_eq!(in_flight(&scene), 0);
+    });
+}
+
+#[test]
 fn panic_with_private_tasks_against_wait_idle() {
     model("panic_with_private_tasks_against_wait_idle", None, || {
         let scene = Scene::keeping(1, 2, 2);

@@ -57,9 +57,8 @@ impl<T, S> WorkerCtx<T, S> {
         self.spawner.spawn_local(task);
     }
 
-    /// Adds tasks as [`WorkerCtx::spawn_local`] does, in their order, so the last one runs next. A
-    /// binary tree of tasks of two nanoseconds takes nine tenths of the time that it takes with two
-    /// calls.
+    /// Adds tasks as [`WorkerCtx::spawn_local`] does, in their order, so the last one runs next, for
+    /// less than a call each. A task that is returned ([`NextTask`](crate::NextTask)) costs least.
     ///
     /// ```
     /// use executor_threaded::{Executor, ExecutorConfig};

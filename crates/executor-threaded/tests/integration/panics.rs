@@ -236,6 +236,19 @@ both_ways_of_parking! {
     }
 }
 
+both_ways_of_parking! {
+    fn a_trace_hook_that_panics_at_the_end_of_a_task_leaves_the_task_that_runs_next(park_timeout) {
+        let executor = Executor::<u32>::builder()
+            .config(config(1, park_timeout))
+            .trace_hooks(|_| Fragile(|event| matches!(event, ExecTraceEvent::TaskEnd { .. })))
+            .build(|_| (), |task, _cx| Some(task + 1))
+            .expect("the executor starts");
+        executor.spawn_external(7).expect("the gate is open");
+        let aborted = executor.try_join().expect_err("the hook panics");
+        assert_eq!(aborted.tasks, [8]);
+    }
+}
+
 struct Impatient(mpsc::Sender<()>);
 
 impl IdleHooks for Impatient {

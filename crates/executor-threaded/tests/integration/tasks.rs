@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use executor_threaded::worker_id::set_current_worker_id;
 use executor_threaded::{Executor, Rng, TaskCtx, WorkerCtx, current_worker_id};
 
-use crate::support::{Door, both_ways_of_parking, config, wait_until};
+use crate::support::{Door, both_ways_of_parking, config, sized, wait_until};
 
 both_ways_of_parking! {
     fn scratch_space_per_worker(park_timeout) {
@@ -272,6 +272,69 @@ fn tasks_spawned_together_run_once_each_the_last_one_first() {
         .map(|path| path.iter().map(|child| 3 - child).collect())
         .collect();
     assert!(turned.is_sorted(), "depth first, from the last child");
+}
+
+both_ways_of_parking! {
+    fn a_returned_task_runs_next_and_counts_as_spawned(park_timeout) {
+        const LINKS: u64 = sized(20_000, 2_000_000) as u64;
+        for workers in [1, 2, 8] {
+            let ran = Arc::new(Mutex::new(Vec::new()));
+            let log = Arc::clone(&ran);
+            let executor = Executor::<u64>::new(
+                config(workers, park_timeout),
+                |_| Vec::new(),
+                move |task, cx| {
+                    cx.scratch.push(task);
+                    if task == LINKS {
+                        log.lock().unwrap().append(&mut cx.scratch);
+                    }
+                    (task < LINKS).then_some(task + 1)
+                },
+            )
+            .expect("the executor starts");
+            executor.spawn_external(0).expect("the gate is open");
+            let total = executor.join().total;
+            assert_eq!((total.executed(), total.spawned), (LINKS + 1, LINKS));
+            // A task that is spawned because a tick is due may be stolen, with all that follow it.
+            let ran = ran.lock().unwrap();
+            assert!(ran.windows(2).all(|pair| pair[0] < pair[1]), "in their order");
+        }
+    }
+}
+
+both_ways_of_parking! {
+    fn each_worker_has_a_share_of_a_tree_whose_tasks_return_one_child(park_timeout) {
+        const DEPTH: u32 = sized(12, 20) as u32;
+        let leaves = Arc::new(AtomicUsize::new(0));
+        let counts = Arc::clone(&leaves);
+        let executor = Executor::<u32>::new(config(2, park_timeout), |_| (), move |depth, cx| {
+            if depth == 0 {
+                counts.fetch_add(1, Ordering::Relaxed);
+                return None;
+            }
+            cx.spawn_local(depth - 1);
+            Some(depth - 1)
+        })
+        .expect("the executor starts");
+        executor.spawn_external(DEPTH).expect("the gate is open");
+        assert_eq!(executor.join().total.executed(), (2 << DEPTH) - 1);
+        assert_eq!(leaves.load(Ordering::Relaxed), 1 << DEPTH);
+    }
+}
+
+both_ways_of_parking! {
+    fn a_shutdown_ends_a_row_of_returned_tasks_that_has_no_end(park_timeout) {
+        let begun = Arc::new(Door::default());
+        let begins = Arc::clone(&begun);
+        let executor = Executor::<u64>::new(config(2, park_timeout), |_| (), move |task, _cx| {
+            begins.open();
+            Some(task + 1)
+        })
+        .expect("the executor starts");
+        executor.spawn_external(0).expect("the gate is open");
+        begun.pass();
+        assert_eq!(executor.shutdown().len(), 1);
+    }
 }
 
 both_ways_of_parking! {

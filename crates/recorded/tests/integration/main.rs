@@ -8,18 +8,21 @@ use proptest::sample::Index;
 use recorded::{Event, Record, RecordedHandle, Recording, Rejection, check_record, order_record, record};
 use sim::{Oracle, WordName, write_chrome_trace};
 
-fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
+fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) -> Option<u32> {
     *cx.scratch() += 1;
-    if depth > 0 && depth.is_multiple_of(2) {
-        return cx.spawn_local_all([depth - 1; 2]);
-    }
-    for child in 0..2 {
-        if depth > 0 && (depth + child).is_multiple_of(4) {
-            cx.spawn_global(depth - 1);
-        } else if depth > 0 {
-            cx.spawn_local(depth - 1);
+    let child = depth.checked_sub(1)?;
+    match depth % 4 {
+        0 | 2 => cx.spawn_local_all([child; 2]),
+        1 => {
+            cx.spawn_local(child);
+            return Some(child);
+        }
+        _ => {
+            cx.spawn_local(child);
+            cx.spawn_global(child);
         }
     }
+    None
 }
 
 fn recorded(workers: usize, body: impl FnOnce(&RecordedHandle<'_, u32>)) -> Record {

@@ -7,6 +7,9 @@
 //!                └► refused                             └► handed back
 //! ```
 //!
+//! A task that another returns is new, and *next* of its worker: that one runs it, keeps it or
+//! pushes it.
+//!
 //! A worker has at most one task in hand. The take of a private task is invisible: it is in hand
 //! when its worker acts on it. No task may be under way at the end.
 
@@ -41,6 +44,8 @@ pub enum Came {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     New,
+    /// A task of this worker has returned it.
+    Next(u32),
     Private(u32),
     /// Private to the worker that took it from the injector in a run.
     OfRun(u32),
@@ -83,7 +88,7 @@ impl TaskOracle {
     pub fn is_reachable(&self, task: TaskId, worker: usize) -> bool {
         match self.stages[task as usize] {
             Stage::New => false,
-            Stage::Private(keeper) | Stage::OfRun(keeper) => keeper as usize == worker,
+            Stage::Next(keeper) | Stage::Private(keeper) | Stage::OfRun(keeper) => keeper as usize == worker,
             _ => true,
         }
     }
@@ -107,6 +112,7 @@ impl TaskOracle {
     pub fn queued(&mut self, task: TaskId, by: Option<usize>) -> Result<Came, Violation> {
         match (std::mem::replace(self.stage(task), Stage::Queued), by) {
             (Stage::New, _) => Ok(Came::New),
+            (Stage::Next(worker), Some(by)) if worker as usize == by => Ok(Came::New),
             (Stage::Private(worker), Some(by)) if worker as usize == by => Ok(Came::Private { worker: by }),
             (Stage::OfRun(worker), Some(by)) if worker as usize == by => Ok(Came::OfRun { worker: by }),
             (before, by) => Err(violation(format!(
@@ -116,10 +122,25 @@ impl TaskOracle {
         }
     }
 
-    /// Returns whether the task is new.
+    /// A task of `worker` has returned the task.
+    pub(crate) fn is_next(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        self.step(task, Stage::New, Stage::Next(worker as u32))
+    }
+
+    /// `worker` runs the task at once if it is its next. Returns whether it is.
+    pub(crate) fn runs_next(&mut self, task: TaskId, worker: usize) -> Result<bool, Violation> {
+        if self.stages[task as usize] != Stage::Next(worker as u32) {
+            return Ok(false);
+        }
+        self.take_in_hand(task, worker)?;
+        *self.stage(task) = Stage::InHand;
+        Ok(true)
+    }
+
+    /// Returns whether the task is new, or the worker's next.
     pub fn kept(&mut self, task: TaskId, worker: usize) -> bool {
         let stage = self.stage(task);
-        let kept = *stage == Stage::New;
+        let kept = [Stage::New, Stage::Next(worker as u32)].contains(stage);
         if kept {
             *stage = Stage::Private(worker as u32);
         }
@@ -143,16 +164,21 @@ impl TaskOracle {
 
     /// `worker` took the task.
     pub fn taken(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
-        if let Some(other) = self.hands[worker].replace(task) {
-            return Err(violation(format!(
-                "worker {worker} took task {task} while it had task {other} in hand"
-            )));
-        }
+        self.take_in_hand(task, worker)?;
         if self.is_private_to(task, worker) {
             *self.stage(task) = Stage::InHand;
             return Ok(());
         }
         self.step(task, Stage::Queued, Stage::InHand)
+    }
+
+    fn take_in_hand(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        match self.hands[worker].replace(task) {
+            None => Ok(()),
+            Some(other) => Err(violation(format!(
+                "worker {worker} took task {task} while it had task {other} in hand"
+            ))),
+        }
     }
 
     pub(crate) fn in_hand(&self, worker: usize) -> Option<TaskId> {
@@ -203,6 +229,7 @@ impl TaskOracle {
             match stage {
                 Stage::Ran | Stage::Panicked | Stage::HandedBack | Stage::Dropped | Stage::Refused => {}
                 Stage::New
+                | Stage::Next(_)
                 | Stage::Private(_)
                 | Stage::OfRun(_)
                 | Stage::Queued

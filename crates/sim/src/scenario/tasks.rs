@@ -34,15 +34,16 @@ pub struct Tasks {
 pub enum Shape {
     /// Nothing.
     Flat,
-    /// A binary tree of depth `size`.
+    /// A binary tree of depth `size`, whose tasks return one child, on every other level.
     Tree,
-    /// `size` tasks, each of which spawns the next, alternately locally and into the injector.
+    /// `size` tasks, each of which returns the next, or spawns it locally or into the injector.
     Chain,
     /// `size` tasks spawned at once.
     Fan,
     /// `size` tasks in uneven groups, alternately local and into the injector.
     Mixed,
-    /// `size` tasks that split the rest in two, in alternating phases of short and long ones.
+    /// `size` tasks that split the rest in two, in alternating phases of short and long ones. Every
+    /// other one returns one of its halves.
     Phases,
     /// A row of short tasks, whose last spawns `size` more at once.
     Burst,
@@ -246,12 +247,20 @@ struct Runner {
 }
 
 impl Runner {
-    fn run(&self, task: Work, cx: &mut Cx<'_>) {
+    fn run(&self, task: Work, cx: &mut Cx<'_>) -> Option<Work> {
+        let mut runs_next = None;
         match task {
             Work::Leaf | Work::Tree(0) | Work::Chain(0) | Work::Mixed(0) => {}
-            Work::Tree(depth) => cx.spawn_local_all([Work::Tree(depth - 1); 2]),
-            Work::Chain(left) if left % 2 == 0 => cx.spawn_local(Work::Chain(left - 1)),
-            Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
+            Work::Tree(depth) if depth % 2 == 0 => cx.spawn_local_all([Work::Tree(depth - 1); 2]),
+            Work::Tree(depth) => {
+                cx.spawn_local(Work::Tree(depth - 1));
+                runs_next = Some(Work::Tree(depth - 1));
+            }
+            Work::Chain(left) => match left % 3 {
+                0 => cx.spawn_local(Work::Chain(left - 1)),
+                1 => cx.spawn_global(Work::Chain(left - 1)),
+                _ => runs_next = Some(Work::Chain(left - 1)),
+            },
             Work::Fan(leaves) => fan(cx, Work::Leaf, leaves),
             Work::Mixed(left) => {
                 let children = (1 + left % 3).min(left);
@@ -269,10 +278,13 @@ impl Runner {
             Work::Phases { first, count } => {
                 let (sooner, later) = (count / 2, (count - 1) / 2);
                 let next = first + 1;
-                for (first, count) in [(next + sooner, later), (next, sooner)] {
-                    if count > 0 {
-                        cx.spawn_local(Work::Phases { first, count });
-                    }
+                let half = |first, count| (count > 0).then_some(Work::Phases { first, count });
+                let (later, sooner) = (half(next + sooner, later), half(next, sooner));
+                later.into_iter().for_each(|half| cx.spawn_local(half));
+                if first % 2 == 0 {
+                    sooner.into_iter().for_each(|half| cx.spawn_local(half));
+                } else {
+                    runs_next = sooner;
                 }
                 if first / PHASE % 2 == 1 {
                     cx.work(LONG_NS);
@@ -283,6 +295,7 @@ impl Runner {
             Work::Met(root) => self.met.borrow_mut()[usize::from(root)] = true,
         }
         *cx.scratch() += 1;
+        runs_next
     }
 
     fn end_row(&self, root: u16, cx: &mut Cx<'_>) {

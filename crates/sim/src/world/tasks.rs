@@ -91,6 +91,17 @@ impl World {
         }
     }
 
+    /// The task that ran last on `worker` has returned `task`.
+    pub(crate) fn is_next(&mut self, worker: usize, task: TaskId) {
+        let verdict = self.oracles.tasks.is_next(task, worker);
+        self.judge(verdict);
+    }
+
+    pub(crate) fn spawned_next(&mut self, worker: usize, task: TaskId) {
+        self.coverage.hit(CoveragePoint::NextSpawned);
+        self.spawned(worker, task);
+    }
+
     pub(crate) fn publishes(&mut self, worker: usize) {
         self.exposures.publishing(worker, true);
     }
@@ -264,8 +275,18 @@ impl World {
         }
     }
 
-    /// A private task's take becomes visible here.
+    /// The take of a private task becomes visible here, and that a task runs next.
     fn reached(&mut self, worker: usize, task: TaskId) {
+        let verdict = self.oracles.tasks.runs_next(task, worker);
+        if verdict == Ok(true) {
+            self.coverage.hit(CoveragePoint::RanNext);
+            let verdict = self.oracles.count.began(worker);
+            self.judge(verdict);
+            let verdict = self.oracles.fairness.took_own(worker);
+            self.judge(verdict);
+            return self.beside_idle_workers(worker);
+        }
+        self.judge(verdict.map(|_| ()));
         if self.oracles.tasks.is_private_to(task, worker) {
             self.oracles.sleep.kept_no_longer(worker);
             let verdict = self.oracles.order.reached(task, worker);
@@ -388,6 +409,24 @@ mod tests {
         let task = kept(&mut world);
         world.started(1, task);
         assert_eq!(said(world), Some(Oracle::ExactlyOnce));
+    }
+
+    #[test]
+    fn a_worker_that_runs_what_a_task_of_another_returned_is_noticed() {
+        let mut world = world(1);
+        let task = world.number(0, Origin::Task);
+        world.is_next(0, task);
+        world.started(1, task);
+        assert_eq!(said(world), Some(Oracle::ExactlyOnce));
+    }
+
+    #[test]
+    fn a_returned_task_that_runs_without_having_been_counted_is_noticed() {
+        let mut world = world(0);
+        let task = world.number(0, Origin::Task);
+        world.is_next(0, task);
+        world.started(0, task);
+        assert_eq!(said(world), Some(Oracle::Count));
     }
 
     #[test]

@@ -15,8 +15,8 @@ use executor_core::ports::{
 };
 use executor_core::sleep::{Search, Slept};
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, NoopTrace, Park, Scheduler, TieredIdle, TraceHooks, WorkerCtxLike,
-    WorkerExit, WorkerMetricsLocal, WorkerState, WorkerStepResult, run_worker, worker_step,
+    ExecTraceEvent, ExecutorConfig, NextTask, NoopTrace, Park, Scheduler, TieredIdle, TraceHooks,
+    WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerState, WorkerStepResult, run_worker, worker_step,
 };
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Condvar, Mutex, Notify};
@@ -128,10 +128,10 @@ impl Scene {
         }
     }
 
-    pub(crate) fn work(
+    pub(crate) fn work<N: NextTask<Task>>(
         &self,
         worker: usize,
-        runner: impl Fn(Task, &mut LoomWorker),
+        runner: impl Fn(Task, &mut LoomWorker) -> N,
     ) -> (Vec<Task>, WorkerExit) {
         let mut cx = self.worker(worker);
         let runner = self.counted(runner);
@@ -177,11 +177,11 @@ impl Scene {
         }
     }
 
-    fn counted(&self, runner: impl Fn(Task, &mut LoomWorker)) -> impl Fn(Task, &mut LoomWorker) {
+    fn counted<N>(&self, runner: impl Fn(Task, &mut LoomWorker) -> N) -> impl Fn(Task, &mut LoomWorker) -> N {
         let scene = self.clone();
         move |task, cx| {
             scene.note_run(task);
-            runner(task, cx);
+            runner(task, cx)
         }
     }
 

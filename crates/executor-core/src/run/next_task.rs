@@ -2,12 +2,12 @@
 
 /// What a runner returns: the task that runs next on its worker, or none.
 ///
-/// A runner without a return value names none. One that returns `Some(task)` has that task run as
-/// if it had been the last that [`TaskCtx::spawn_local`](crate::TaskCtx::spawn_local) was called
-/// with: it counts as spawned, and it runs next. But it stays in the worker's hands, so it costs
-/// less than a spawned one, and no other worker can steal it in between. If the worker has other
-/// work first, because it looks for idle workers, into the injector or at an abort, the task is
-/// spawned. That happens after at most 255 tasks in a row.
+/// A runner without a return value names none. A task that it returns as `Some(task)` counts as
+/// spawned, and runs as the last task would that
+/// [`TaskCtx::spawn_local`](crate::TaskCtx::spawn_local) was called with: next. But it stays in the
+/// worker's hands, so it costs less, and no other worker can steal it in between. From time to time,
+/// after at most 255 tasks in a row, the worker looks at the injector, at idle workers and for an
+/// abort. Then the task is spawned instead.
 pub trait NextTask<T> {
     /// The task that runs next.
     fn next_task(self) -> Option<T>;
@@ -27,7 +27,7 @@ impl<T> NextTask<T> for Option<T> {
     }
 }
 
-/// For runners that always panic.
+/// For closures that always panic.
 impl<T> NextTask<T> for Never {
     fn next_task(self) -> Option<T> {
         self

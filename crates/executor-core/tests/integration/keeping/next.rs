@@ -52,7 +52,7 @@ fn a_searcher_is_given_half_of_the_tasks_after_the_next_returned_one() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     spawn_from_root(&top, &mut worker, 8);
     worker.step_returning(&|task, _| {
-        if is_first(task) {
+        if task == 7 {
             search(&top, 1);
         }
         Some(100)
@@ -60,10 +60,6 @@ fn a_searcher_is_given_half_of_the_tasks_after_the_next_returned_one() {
     assert_eq!((top.public(0), worker.scratch.clone()), (vec![0, 1, 2], vec![7]));
     worker.step();
     assert_eq!(worker.scratch, [7, 100]);
-}
-
-fn is_first(task: Task) -> bool {
-    task < 100
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The common part of trees: a task a node, and each row's way to run it.
 //!
 //! A node is a small plain value. Ours adds the node's own part to its worker's slot, spawns all
-//! children but the last and returns that one, which runs next. Fork-join schedulers return the sums, their intended use, and halve a node's
+//! children but the last and returns that one, which runs next. Fork-join schedulers return the
+//! sums, their intended use, and halve a node's
 //! children if there are more than two.
 
 use std::sync::Arc;

@@ -98,6 +98,12 @@ impl<T, S> RecordedCtx<T, S> {
         let id = self.state.ports().log().next_task();
         Numbered { id, task }
     }
+
+    #[inline]
+    fn spawn_numbered(&mut self, task: Numbered<T>) {
+        self.state.spawn_local(task);
+        self.state.ports().log().spawned();
+    }
 }
 
 impl<T, S> Access for RecordedCtx<T, S> {}
@@ -116,7 +122,7 @@ impl<T, S> TaskCtx<T, S> for RecordedCtx<T, S> {
     #[inline]
     fn spawn_local(&mut self, task: T) {
         let task = self.number(task);
-        self.spawn_next(task);
+        self.spawn_numbered(task);
     }
 
     #[inline]
@@ -168,8 +174,7 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
 
     #[inline]
     fn spawn_next(&mut self, task: Numbered<T>) {
-        self.state.spawn_local(task);
-        self.state.ports().log().spawned();
+        self.spawn_numbered(task);
     }
 
     fn isolate(&mut self, _payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {

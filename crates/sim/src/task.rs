@@ -104,10 +104,16 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.with(|world, worker| {
             world.ran(worker, id);
             if let Some(next) = &next {
-                world.is_next(worker, next.id);
+                world.returned(worker, next.id);
             }
         });
         next
+    }
+
+    fn spawn_tracked(&mut self, task: Tracked<T>) {
+        let id = task.id;
+        self.state.spawn_local(task);
+        self.with(|world, worker| world.spawned(worker, id));
     }
 
     pub(crate) fn into_parts(mut self) -> (S, WorkerMetricsLocal, Vec<Tracked<T>>) {
@@ -154,9 +160,7 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     fn spawn_local(&mut self, task: T) {
         self.maybe_panic(Fault::PanicInside);
         let task = self.ports().track(task, Origin::Task);
-        let id = task.id;
-        self.state.spawn_local(task);
-        self.with(|world, worker| world.spawned(worker, id));
+        self.spawn_tracked(task);
         self.with(World::task_acted);
     }
 
@@ -232,9 +236,8 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
     }
 
     fn spawn_next(&mut self, task: Tracked<T>) {
-        let id = task.id;
-        self.state.spawn_local(task);
-        self.with(|world, worker| world.spawned_next(worker, id));
+        self.with(|world, _| world.coverage.hit(CoveragePoint::NextSpawned));
+        self.spawn_tracked(task);
     }
 
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {

@@ -108,11 +108,7 @@ fn own<T, P: WorkerPorts<T>>(state: &mut WorkerState<T, P>) -> Option<Popped<T>>
             task
         }
     };
-    Some(Popped {
-        task,
-        source: PopSource::Local,
-        victim: None,
-    })
+    Some(Popped::own(task))
 }
 
 #[inline]

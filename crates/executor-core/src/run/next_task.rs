@@ -3,11 +3,10 @@
 /// What a runner returns: the task that runs next on its worker, or none.
 ///
 /// A runner without a return value names none. A task that it returns as `Some(task)` counts as
-/// spawned, and runs as the last task would that
-/// [`TaskCtx::spawn_local`](crate::TaskCtx::spawn_local) was called with: next. But it stays in the
-/// worker's hands, so it costs less, and no other worker can steal it in between. From time to time,
-/// after at most 255 tasks in a row, the worker looks at the injector, at idle workers and for an
-/// abort. Then the task is spawned instead.
+/// spawned, and runs when a last call of [`TaskCtx::spawn_local`](crate::TaskCtx::spawn_local) would
+/// have it run. But it stays with the worker, so it costs less, and no other worker can steal it in
+/// between. From time to time, after at most 255 tasks in a row, the worker looks at the injector, at
+/// idle workers and for an abort. Then the task is spawned instead.
 pub trait NextTask<T> {
     /// The task that runs next.
     fn next_task(self) -> Option<T>;

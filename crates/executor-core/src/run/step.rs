@@ -67,11 +67,7 @@ where
     H: TraceHooks<T>,
 {
     let popped = match cx.state().pop_between_ticks() {
-        Some(task) => Ok(Popped {
-            task,
-            source: PopSource::Local,
-            victim: None,
-        }),
+        Some(task) => Ok(Popped::own(task)),
         None => pop_with_tick(cx, idle, trace),
     };
     match popped {
@@ -180,11 +176,7 @@ where
 {
     cx.begin_search();
     if let Some(task) = cx.state().pop_public_between_ticks() {
-        return Ok(Popped {
-            task,
-            source: PopSource::Local,
-            victim: None,
-        });
+        return Ok(Popped::own(task));
     }
     let Some(popped) = pop_task(cx) else {
         return Err(nothing_found(cx, idle, trace));

@@ -21,3 +21,15 @@ pub struct Popped<T> {
     /// The worker that it was stolen from.
     pub victim: Option<usize>,
 }
+
+impl<T> Popped<T> {
+    /// One of the worker's own tasks.
+    #[inline]
+    pub(crate) fn own(task: T) -> Self {
+        Self {
+            task,
+            source: PopSource::Local,
+            victim: None,
+        }
+    }
+}

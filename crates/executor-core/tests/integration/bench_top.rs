@@ -15,8 +15,8 @@ use executor_core::ports::{
     Run, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Park, Scheduler, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, WorkerState,
-    WorkerStepResult, worker_step,
+    ExecTraceEvent, ExecutorConfig, NoopTrace, Park, Scheduler, TieredIdle, TraceHooks, WorkerCtxLike,
+    WorkerMetricsLocal, WorkerState, WorkerStepResult, worker_step,
 };
 
 pub(crate) type Task = u32;
@@ -157,6 +157,21 @@ pub(crate) struct PlannedPanic;
 impl PlannedPanic {
     pub(crate) fn throw() -> ! {
         std::panic::resume_unwind(Box::new(Self))
+    }
+}
+
+/// Hooks that panic at the events that it picks.
+pub(crate) struct Fragile(pub(crate) fn(&ExecTraceEvent<()>) -> bool);
+
+impl TraceHooks<Task> for Fragile {
+    type Tag = ();
+
+    fn tag(&mut self, _task: &Task) {}
+
+    fn event(&mut self, event: ExecTraceEvent<()>) {
+        if (self.0)(&event) {
+            PlannedPanic::throw();
+        }
     }
 }
 

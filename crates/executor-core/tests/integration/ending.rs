@@ -2,11 +2,11 @@
 
 use executor_core::ports::Native;
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, TieredIdle, TraceHooks, WorkerCtxLike,
-    WorkerExit, WorkerMetricsLocal, WorkerState, WorkerStepResult, run_worker,
+    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, TieredIdle, WorkerCtxLike, WorkerExit,
+    WorkerMetricsLocal, WorkerState, WorkerStepResult, run_worker,
 };
 
-use crate::bench_top::{PlannedPanic, Ports, Top, Worker};
+use crate::bench_top::{Fragile, PlannedPanic, Ports, Top, Worker};
 
 #[test]
 fn after_the_close_what_is_there_and_what_it_spawns_still_runs() {
@@ -181,20 +181,6 @@ fn a_panic_while_aborting_is_not_isolated() {
     assert_eq!(worker.state.take_returned(), [1]);
 }
 
-struct Fragile;
-
-impl TraceHooks<u32> for Fragile {
-    type Tag = ();
-
-    fn tag(&mut self, _task: &u32) {}
-
-    fn event(&mut self, event: ExecTraceEvent<()>) {
-        if matches!(event, ExecTraceEvent::TaskStart { .. }) {
-            PlannedPanic::throw();
-        }
-    }
-}
-
 #[test]
 fn the_panic_of_a_hook_is_not_isolated() {
     let top = isolating(1);
@@ -204,7 +190,7 @@ fn the_panic_of_a_hook_is_not_isolated() {
         &mut worker,
         &|_, _: &mut Worker| panic!("ran"),
         &mut TieredIdle::new(0, None),
-        &mut Fragile,
+        &mut Fragile(|event| matches!(event, ExecTraceEvent::TaskStart { .. })),
     );
     assert_eq!(exit, WorkerExit::Panicked);
     assert_eq!((worker.isolated, top.panics.get()), (0, 1));

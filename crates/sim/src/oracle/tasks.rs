@@ -123,18 +123,13 @@ impl TaskOracle {
     }
 
     /// A task of `worker` has returned the task.
-    pub(crate) fn is_next(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+    pub(crate) fn returned_by(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.step(task, Stage::New, Stage::Next(worker as u32))
     }
 
-    /// `worker` runs the task at once if it is its next. Returns whether it is.
-    pub(crate) fn runs_next(&mut self, task: TaskId, worker: usize) -> Result<bool, Violation> {
-        if self.stages[task as usize] != Stage::Next(worker as u32) {
-            return Ok(false);
-        }
-        self.take_in_hand(task, worker)?;
-        *self.stage(task) = Stage::InHand;
-        Ok(true)
+    /// Whether the task is what `worker` does next.
+    pub(crate) fn is_next_of(&self, task: TaskId, worker: usize) -> bool {
+        self.stages[task as usize] == Stage::Next(worker as u32)
     }
 
     /// Returns whether the task is new, or the worker's next.
@@ -164,21 +159,16 @@ impl TaskOracle {
 
     /// `worker` took the task.
     pub fn taken(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
-        self.take_in_hand(task, worker)?;
-        if self.is_private_to(task, worker) {
+        if let Some(other) = self.hands[worker].replace(task) {
+            return Err(violation(format!(
+                "worker {worker} took task {task} while it had task {other} in hand"
+            )));
+        }
+        if self.is_private_to(task, worker) || self.is_next_of(task, worker) {
             *self.stage(task) = Stage::InHand;
             return Ok(());
         }
         self.step(task, Stage::Queued, Stage::InHand)
-    }
-
-    fn take_in_hand(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
-        match self.hands[worker].replace(task) {
-            None => Ok(()),
-            Some(other) => Err(violation(format!(
-                "worker {worker} took task {task} while it had task {other} in hand"
-            ))),
-        }
     }
 
     pub(crate) fn in_hand(&self, worker: usize) -> Option<TaskId> {

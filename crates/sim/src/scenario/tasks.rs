@@ -36,7 +36,7 @@ pub enum Shape {
     Flat,
     /// A binary tree of depth `size`, whose tasks return one child, on every other level.
     Tree,
-    /// `size` tasks, each of which returns the next, or spawns it locally or into the injector.
+    /// Each of `size` tasks returns the next one, or spawns it locally or into the injector.
     Chain,
     /// `size` tasks spawned at once.
     Fan,

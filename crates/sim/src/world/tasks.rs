@@ -92,14 +92,9 @@ impl World {
     }
 
     /// The task that ran last on `worker` has returned `task`.
-    pub(crate) fn is_next(&mut self, worker: usize, task: TaskId) {
-        let verdict = self.oracles.tasks.is_next(task, worker);
+    pub(crate) fn returned(&mut self, worker: usize, task: TaskId) {
+        let verdict = self.oracles.tasks.returned_by(task, worker);
         self.judge(verdict);
-    }
-
-    pub(crate) fn spawned_next(&mut self, worker: usize, task: TaskId) {
-        self.coverage.hit(CoveragePoint::NextSpawned);
-        self.spawned(worker, task);
     }
 
     pub(crate) fn publishes(&mut self, worker: usize) {
@@ -275,31 +270,27 @@ impl World {
         }
     }
 
-    /// The take of a private task becomes visible here, and that a task runs next.
+    /// The take of a private task becomes visible here, and that a returned task runs next.
     fn reached(&mut self, worker: usize, task: TaskId) {
-        let verdict = self.oracles.tasks.runs_next(task, worker);
-        if verdict == Ok(true) {
+        if self.oracles.tasks.is_next_of(task, worker) {
             self.coverage.hit(CoveragePoint::RanNext);
             let verdict = self.oracles.count.began(worker);
             self.judge(verdict);
-            let verdict = self.oracles.fairness.took_own(worker);
-            self.judge(verdict);
-            return self.beside_idle_workers(worker);
-        }
-        self.judge(verdict.map(|_| ()));
-        if self.oracles.tasks.is_private_to(task, worker) {
+        } else if self.oracles.tasks.is_private_to(task, worker) {
             self.oracles.sleep.kept_no_longer(worker);
             let verdict = self.oracles.order.reached(task, worker);
             self.judge(verdict);
-            // A task from the injector bypasses nothing there.
-            let bypasses = !self.oracles.tasks.is_of_run(task, worker);
-            self.in_hand(worker, task);
-            if bypasses {
-                let verdict = self.oracles.fairness.took_own(worker);
-                self.judge(verdict);
-            }
-            self.beside_idle_workers(worker);
+        } else {
+            return;
         }
+        // A task from the injector bypasses nothing there.
+        let bypasses = !self.oracles.tasks.is_of_run(task, worker);
+        self.in_hand(worker, task);
+        if bypasses {
+            let verdict = self.oracles.fairness.took_own(worker);
+            self.judge(verdict);
+        }
+        self.beside_idle_workers(worker);
     }
 
     #[inline]
@@ -415,7 +406,7 @@ mod tests {
     fn a_worker_that_runs_what_a_task_of_another_returned_is_noticed() {
         let mut world = world(1);
         let task = world.number(0, Origin::Task);
-        world.is_next(0, task);
+        world.returned(0, task);
         world.started(1, task);
         assert_eq!(said(world), Some(Oracle::ExactlyOnce));
     }
@@ -424,7 +415,7 @@ mod tests {
     fn a_returned_task_that_runs_without_having_been_counted_is_noticed() {
         let mut world = world(0);
         let task = world.number(0, Origin::Task);
-        world.is_next(0, task);
+        world.returned(0, task);
         world.started(0, task);
         assert_eq!(said(world), Some(Oracle::Count));
     }

@@ -1,9 +1,10 @@
 //! Tasks that a task returns, which run next.
 
-use executor_core::{ExecTraceEvent, TraceHooks};
+use executor_core::ExecTraceEvent;
 use proptest::prelude::*;
 
 use super::*;
+use crate::bench_top::Fragile;
 
 #[test]
 fn a_returned_task_runs_in_the_same_step_at_the_cost_of_one_relaxed_load() {
@@ -85,21 +86,6 @@ fn an_abort_during_a_row_hands_back_the_returned_task() {
     assert_eq!((worker.scratch, top.in_flight()), (vec![1, 2, 3], 0));
 }
 
-/// Panics at the end of a task.
-struct Fragile;
-
-impl TraceHooks<Task> for Fragile {
-    type Tag = ();
-
-    fn tag(&mut self, _task: &Task) {}
-
-    fn event(&mut self, event: ExecTraceEvent<()>) {
-        if matches!(event, ExecTraceEvent::TaskEnd { .. }) {
-            PlannedPanic::throw();
-        }
-    }
-}
-
 #[test]
 fn a_hook_that_panics_at_the_end_of_a_task_leaves_the_returned_one() {
     for each_ns in [SMALL_NS, 1_000_000] {
@@ -109,7 +95,7 @@ fn a_hook_that_panics_at_the_end_of_a_task_leaves_the_returned_one() {
             &mut worker,
             &|task, _: &mut Worker| Some(task + 1),
             &mut TieredIdle::new(0, None),
-            &mut Fragile,
+            &mut Fragile(|event| matches!(event, ExecTraceEvent::TaskEnd { .. })),
         );
         assert_eq!(exit, WorkerExit::Panicked);
         assert_eq!((worker.state.take_returned(), top.in_flight()), (vec![2], 0));

@@ -42,8 +42,13 @@ use position::{Places, parse_error};
 /// Longer queries would overflow the stack below.
 const OPERATORS: usize = 10_000;
 
-/// Bytes of stack for planning: a fixed part, and one for each operator.
-const STACK: usize = 256 * 1024;
+/// Levels of brackets and types. The parser bounds the levels of expressions to 50, but not those of
+/// types, of INTERVAL behind INTERVAL, and of patterns.
+const NESTED: usize = 60;
+
+/// Bytes of stack for planning: a fixed part for the deepest nesting, and one for each operator of a
+/// chain. A parser that is not optimised takes up to 37 KB for a level.
+const STACK: usize = 6 << 20;
 const STACK_PER_OPERATOR: usize = 6 * 1024;
 
 /// Plans queries.
@@ -61,6 +66,10 @@ impl QueryPlanner {
         if let Some(position) = places.operator_past(OPERATORS) {
             let construct = format!("a query of more than {OPERATORS} operators");
             return Err(QueryError::Unsupported { construct, position });
+        }
+        if let Some(position) = places.nested_past(NESTED) {
+            let message = position::TOO_DEEP.to_owned();
+            return Err(QueryError::Parse { message, position });
         }
         // The parser's tree is as deep as a chain of operators is long, and printing or dropping it
         // recurses. Mapping 60 MiB for usual queries would dominate planning.

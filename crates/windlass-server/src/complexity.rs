@@ -222,6 +222,8 @@ impl Shape {
                         level.operators += 1;
                         level.items = level.items.map(|items| items + ITEMS_OF_WINDOW - 1);
                     }
+                    // INTERVAL behind INTERVAL takes the parser twice the stack of other levels.
+                    Keyword::INTERVAL => level.operators += 2,
                     Keyword::NoKeyword
                     | Keyword::NULL
                     | Keyword::TRUE

@@ -15,9 +15,6 @@ use crate::relations;
 use crate::settings::Scope;
 use crate::wire::SqlError;
 
-/// Bytes of a statement whose parser needs no more stack than a thread has, however it is nested.
-const BYTES_ON_OWN_STACK: usize = 1_000;
-
 /// Bytes of the parser's stack for the deepest statement that is not refused. Memory is taken only
 /// as far as it is used.
 const STACK: usize = 64 << 20;
@@ -68,9 +65,6 @@ pub(crate) enum Action {
 ///
 /// A syntax error, or a statement that is too long or too deep.
 pub(crate) fn parse(sql: &str, parser: &PostgresCompatibilityParser) -> Result<Vec<Statement>, SqlError> {
-    if sql.len() <= BYTES_ON_OWN_STACK {
-        return parse_here(sql, parser);
-    }
     stacker::grow(STACK, || parse_here(sql, parser))
 }
 

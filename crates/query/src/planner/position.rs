@@ -11,6 +11,8 @@ use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 use crate::error::QueryError;
 use crate::position::Position;
 
+pub(super) const TOO_DEEP: &str = "expressions are nested too deeply";
+
 pub(super) struct Places {
     tokens: Vec<TokenWithSpan>,
 }
@@ -34,6 +36,29 @@ impl Places {
             .skip(count)
             .map(|token| place(token.span))
             .next()
+    }
+
+    /// The place with more than `levels` levels of brackets, types in angle brackets, and INTERVALs
+    /// behind INTERVALs.
+    pub(super) fn nested_past(&self, levels: usize) -> Option<Option<Position>> {
+        let (mut brackets, mut others) = (0_usize, 0);
+        let mut before = Keyword::NoKeyword;
+        for token in &self.tokens {
+            let keyword = keyword(&token.token);
+            match &token.token {
+                Token::LParen | Token::LBracket | Token::LBrace => brackets += 1,
+                Token::RParen | Token::RBracket | Token::RBrace => brackets = brackets.saturating_sub(1),
+                // Their ends are not looked for: a sign may also compare or shift.
+                Token::Lt if matches!(before, Keyword::ARRAY | Keyword::MAP | Keyword::STRUCT) => others += 1,
+                _ if keyword == Keyword::INTERVAL && before == keyword => others += 1,
+                _ => {}
+            }
+            if brackets + others > levels {
+                return Some(place(token.span));
+            }
+            before = keyword;
+        }
+        None
     }
 
     pub(super) fn of_word(&self, word: &str) -> Option<Position> {
@@ -87,7 +112,7 @@ pub(super) fn start(ast: &Expr) -> Option<Position> {
 pub(super) fn parse_error(error: &ParserError) -> QueryError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
-        ParserError::RecursionLimitExceeded => "expressions are nested too deeply",
+        ParserError::RecursionLimitExceeded => TOO_DEEP,
     };
     let (message, position) = match text.rsplit_once(" at Line: ") {
         Some((message, place)) => (message, read_place(place)),
@@ -110,19 +135,23 @@ fn read_place(place: &str) -> Option<Position> {
 
 fn is_operator(token: &Token) -> bool {
     match token {
-        Token::Word(word) => word.quote_style.is_none() && word.keyword != Keyword::NoKeyword,
+        Token::Word(_) => keyword(token) != Keyword::NoKeyword,
         Token::Number(..) | Token::SingleQuotedString(_) | Token::Comma | Token::EOF => false,
         _ => true,
     }
 }
 
+/// `NoKeyword` for other tokens as well.
+fn keyword(token: &Token) -> Keyword {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    }
+}
+
 fn is_word(token: &Token, word: &str) -> bool {
     match token {
-        Token::Word(found) => {
-            found.quote_style.is_none()
-                && found.keyword != Keyword::NoKeyword
-                && found.value.eq_ignore_ascii_case(word)
-        }
+        Token::Word(found) => keyword(token) != Keyword::NoKeyword && found.value.eq_ignore_ascii_case(word),
         symbol => symbol.to_string() == word,
     }
 }

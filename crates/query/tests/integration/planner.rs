@@ -1,5 +1,7 @@
 //! What the planner makes of a query, and what it refuses by name and place.
 
+mod depth;
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, new_empty_array};
@@ -516,40 +518,6 @@ fn text_that_is_not_sql_is_an_error_with_its_place() {
             ..
         }
     ));
-}
-
-#[test]
-fn long_chains_are_shallow_and_deep_nesting_is_refused() {
-    let chain = |count: usize, op: &str| {
-        (0..count)
-            .map(|n| format!("id = {n}"))
-            .collect::<Vec<_>>()
-            .join(op)
-    };
-    assert_eq!(
-        plan(&format!("select id from items where {}", chain(3000, " and ")))
-            .filters()
-            .len(),
-        3000
-    );
-    plan(&format!("select id from items where {}", chain(3000, " or ")));
-
-    let endless = format!("select id from items where {}", chain(20_000, " or "));
-    assert!(matches!(
-        error(&endless),
-        QueryError::Unsupported {
-            position: Some(_),
-            ..
-        }
-    ));
-
-    let sum = vec!["id"; 1000].join(" + ");
-    assert!(matches!(
-        error(&format!("select {sum} from items")),
-        QueryError::Unsupported { .. }
-    ));
-    let brackets = format!("select {}id{} from items", "(".repeat(1000), ")".repeat(1000));
-    assert!(matches!(error(&brackets), QueryError::Parse { .. }));
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn a_statement_of_any_depth_and_length_is_answered_and_the_server_goes_on() {
             ("select count(*) from cities where people in (1", ",1", ")"),
             ("", "select 1;", ""),
         ] {
-            for bytes in [500, 3_900, 30_000, 900_000, 1_100_000] {
+            for bytes in [500, 900, 3_900, 8_900, 30_000, 900_000, 1_100_000] {
                 if bytes == 900_000 && !is_all() {
                     continue;
                 }

@@ -23,9 +23,13 @@ pub(crate) fn build(open: bool, limit: Limit) -> anyhow::Result<Outcome> {
     deny_warnings(command, limit)
 }
 
+/// With the examples: documentation of them needs the development dependencies, so that DataFusion
+/// has the features with which it was checked for clippy. Otherwise 70 packages are checked again.
 pub(crate) fn build_apart(limit: Limit) -> anyhow::Result<Outcome> {
     let mut command = cargo();
-    command.args(["doc", "--no-deps"]).args(apart::these());
+    command
+        .args(["doc", "--no-deps", "--lib", "--bins", "--examples"])
+        .args(apart::these());
     deny_warnings(command, limit)
 }
 

@@ -1,14 +1,18 @@
 //! The common part of trees: a task a node, and each row's way to run it.
 //!
-//! A node is a small plain value. Ours adds the node's own part to its worker's slot, spawns all
+//! A node is a small plain value. Ours adds the node's own part to its worker's sum, spawns all
 //! children but the last and returns that one, which runs next. Fork-join schedulers return the
-//! sums, their intended use, and halve a node's
-//! children if there are more than two.
+//! sums, their intended use, and halve a node's children if there are more than two.
+//!
+//! Where an executor lives longer than a run, its workers' sums are slots of a tally, which the
+//! caller reads. Where a run is long enough, an executor is started for it and ended with it, and
+//! the sums are the scratch values, which a scope returns: its intended use. The peers' threads
+//! live on.
 
 use std::sync::Arc;
 
 use ::rayon::Scope;
-use executor_threaded::{Executor, ExecutorConfig, Spawner};
+use executor_threaded::{Executor, ExecutorConfig, Spawner, scope};
 
 use crate::THREADS;
 use crate::contender::Contender;
@@ -108,7 +112,14 @@ pub(super) fn fork_join<N: Recursion>() -> Vec<Contender> {
         .iter()
         .filter(|ours| ours.name == "windlass" || ours.name == ONE_WORKER);
     let peers = [joined::<N>(), chili::<N>(), serial::<N>()];
-    few.map(ours::<N>).chain(peers).collect()
+    few.map(scoped::<N>).chain(peers).collect()
+}
+
+fn scoped<N: Recursion>(ours: &'static Ours) -> Contender {
+    Contender::ours(ours.name, move || {
+        let config = ours.config();
+        move || windlass_scope::<N>(config.clone())
+    })
 }
 
 fn ours<N: Recursion>(ours: &'static Ours) -> Contender {
@@ -160,12 +171,9 @@ fn windlass<N: Recursion>(config: ExecutorConfig) -> impl FnMut() -> u64 {
         move |_| tally.slot(),
         |node, cx| {
             let (slot, spawner) = cx.parts();
-            let mut last = None;
-            slot.add(node.visit(Ourselves {
-                spawner,
-                last: &mut last,
-            }));
-            last
+            let (result, next) = visit(node, spawner);
+            slot.add(result);
+            next
         },
     )
     .expect("the executor starts");
@@ -174,6 +182,34 @@ fn windlass<N: Recursion>(config: ExecutorConfig) -> impl FnMut() -> u64 {
         executor.wait_idle();
         meter.take()
     }
+}
+
+/// Starts the executor and ends it.
+fn windlass_scope<N: Recursion>(config: ExecutorConfig) -> u64 {
+    let report = scope(
+        config,
+        |_worker| 0_u64,
+        |node: N, cx| {
+            let (sum, spawner) = cx.parts();
+            let (result, next) = visit(node, spawner);
+            *sum = sum.wrapping_add(result);
+            next
+        },
+        |executor| assert!(executor.spawn(N::root()).is_ok(), "the gate is open"),
+    )
+    .expect("the executor starts");
+    report.scratches.into_iter().fold(0, u64::wrapping_add)
+}
+
+/// Returns the node's own part of the answer, and the child that runs next.
+#[inline]
+fn visit<N: Recursion>(node: N, spawner: &mut Spawner<N>) -> (u64, Option<N>) {
+    let mut last = None;
+    let result = node.visit(Ourselves {
+        spawner,
+        last: &mut last,
+    });
+    (result, last)
 }
 
 fn rayon_scope<N: Recursion>() -> impl FnMut() -> u64 {
@@ -277,7 +313,10 @@ mod tests {
     #[test]
     fn all_contenders_give_the_answer_of_plain_recursion() {
         assert_eq!(count::<Below>(), 1 << 10);
-        for contender in contenders::<Below>(1 << 10) {
+        for contender in contenders::<Below>(1 << 10)
+            .into_iter()
+            .chain(fork_join::<Below>())
+        {
             let mut running = contender.start();
             for _ in 0..3 {
                 assert_eq!(running().unwrap().answer, 1 << 10, "{}", contender.name);

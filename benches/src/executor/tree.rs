@@ -10,18 +10,22 @@ const MANY: u64 = (1 << 25) - 1;
 
 pub(super) fn workloads() -> [Workload; 2] {
     [
-        workload::<NODES>("tree", recursion::contenders::<Node<NODES>>(NODES)),
-        workload::<MANY>("large tree", recursion::fork_join::<Node<MANY>>()),
+        workload::<NODES>("tree", "", recursion::contenders::<Node<NODES>>(NODES)),
+        workload::<MANY>(
+            "large tree",
+            " windlass starts its threads for each run and ends them with it.",
+            recursion::fork_join::<Node<MANY>>(),
+        ),
     ]
 }
 
-fn workload<const N: u64>(name: &str, rows: Vec<Contender>) -> Workload {
+fn workload<const N: u64>(name: &str, more: &str, rows: Vec<Contender>) -> Workload {
     let has_more_workers = rows.iter().any(|row| row.name == "windlass, 16 workers");
     Workload::new(
         name,
         format!(
             "A complete binary tree of {N} nodes, a task a node; the answer is the sum of the \
-             nodes' numbers."
+             nodes' numbers.{more}"
         ),
     )
     .units(N)

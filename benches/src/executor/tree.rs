@@ -5,8 +5,9 @@ use crate::contender::Contender;
 use crate::workload::{Column, Workload};
 
 const NODES: u64 = (1 << 21) - 1;
-/// Nodes of a run that is long enough for chili's second thread to find work.
-const MANY: u64 = (1 << 25) - 1;
+/// Nodes of a run that is long enough for chili's second thread to find work, and for the operating
+/// system to give two new threads a core each, which may take it 10 ms.
+const MANY: u64 = (1 << 28) - 1;
 
 pub(super) fn workloads() -> [Workload; 2] {
     [

@@ -15,6 +15,13 @@ use crate::relations;
 use crate::settings::Scope;
 use crate::wire::SqlError;
 
+/// Bytes of a statement that is parsed on the thread's own stack.
+const BYTES_ON_OWN_STACK: usize = 1_000;
+
+/// Number of INTERVALs and angle brackets in such a statement. The parser bounds the levels of
+/// expressions, but not those of types and of INTERVAL behind INTERVAL.
+const LEVELS_ON_OWN_STACK: usize = 10;
+
 /// Bytes of the parser's stack for the deepest statement that is not refused. Memory is taken only
 /// as far as it is used.
 const STACK: usize = 64 << 20;
@@ -65,7 +72,17 @@ pub(crate) enum Action {
 ///
 /// A syntax error, or a statement that is too long or too deep.
 pub(crate) fn parse(sql: &str, parser: &PostgresCompatibilityParser) -> Result<Vec<Statement>, SqlError> {
+    // A new stack takes 13 µs, and 3 µs for each page that is used.
+    if sql.len() <= BYTES_ON_OWN_STACK && unbounded_levels(sql) <= LEVELS_ON_OWN_STACK {
+        return parse_here(sql, parser);
+    }
     stacker::grow(STACK, || parse_here(sql, parser))
+}
+
+/// An upper bound of the levels of types, and of INTERVALs behind each other.
+fn unbounded_levels(sql: &str) -> usize {
+    let intervals = sql.to_ascii_lowercase().matches("interval").count();
+    intervals + sql.matches('<').count()
 }
 
 fn parse_here(sql: &str, parser: &PostgresCompatibilityParser) -> Result<Vec<Statement>, SqlError> {

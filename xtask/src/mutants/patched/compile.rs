@@ -29,7 +29,8 @@ pub(crate) fn compile(workspace: &Workspace, limit: Limit) -> anyhow::Result<Com
         check
             .args(["check", "--quiet", "--lib", "--package", &group[0].krate])
             .current_dir(&copy.root)
-            .env("CARGO_TARGET_DIR", copy.builds.join("compile"));
+            .env("CARGO_TARGET_DIR", copy.builds.join("compile"))
+            .env("CARGO_INCREMENTAL", "1");
         let status = process::run(&mut check, limit);
         undo(&copy, texts)?;
         if !status?.success() {

@@ -50,7 +50,7 @@ const NESTED: usize = 60;
 const LEVELS: usize = 50 + NESTED;
 
 /// Bytes of stack for planning: a fixed part, one for each level of nesting, and one for each operator
-/// of a chain. A level takes the parser, where it is not optimised, 37 KB.
+/// of a chain. The parser takes up to 37 KB for a level, where it is not optimised.
 const STACK: usize = 256 * 1024;
 const STACK_PER_LEVEL: usize = 45 * 1024;
 const STACK_PER_OPERATOR: usize = 6 * 1024;

@@ -11,7 +11,7 @@ mod sort_key;
 mod unread;
 
 pub(crate) use distinct_values::group_distinct_values;
-pub(crate) use explain::{rows_of, write_plan};
+pub(crate) use explain::write_plan;
 pub use level_plan::{GroupingSet, LevelPlan};
 pub(crate) use partitioning::Partitioning;
 pub(crate) use regrouping::{Regrouping, share_shard_key};

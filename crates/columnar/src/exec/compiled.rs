@@ -1,7 +1,6 @@
 //! A select plan prepared to run.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
 use super::collected::Collected;
 use super::groups::{GroupPlan, Role};
@@ -11,8 +10,8 @@ use super::slot_filter::SlotFilter;
 use super::slots::{self, SlotRange};
 use crate::error::ExecError;
 use crate::expr::Expr;
-use crate::filter::{FilterPlan, may_hold};
-use crate::plan::{Output, SelectPlan, rows_of};
+use crate::filter::FilterPlan;
+use crate::plan::{Output, SelectPlan};
 use crate::table::StoredTable;
 
 pub(super) struct CompiledScan {
@@ -22,9 +21,8 @@ pub(super) struct CompiledScan {
     pub(super) projection: Vec<usize>,
     /// In the order in which they are run.
     pub(super) slots: Vec<SlotRange>,
-    /// Statistics are asked once per morsel: after another answer, a slot would wait for bytes
-    /// never fetched.
-    ruled_out: Vec<OnceLock<bool>>,
+    /// Morsels without a slot: by statistics, none of their rows passes the filter.
+    pub(super) ruled_out: usize,
 }
 
 pub(super) enum OutputPlan {
@@ -69,13 +67,17 @@ impl CompiledScan {
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();
         let joins_morsels = matches!(output, OutputPlan::Groups(_));
-        let slots = slots::cut(scan.table.as_ref(), &projection, cost_per_row, joins_morsels);
+        let table = scan.table.as_ref();
+        let ruled_out: Vec<bool> = (0..table.morsels())
+            .map(|morsel| filter.skips(table, morsel))
+            .collect();
+        let slots = slots::cut(table, &projection, cost_per_row, joins_morsels, &ruled_out);
         Self {
             slots: match &output {
                 OutputPlan::Rows(plan) => plan.in_turn(slots),
                 OutputPlan::Groups(_) => slots,
             },
-            ruled_out: (0..scan.table.morsels()).map(|_| OnceLock::new()).collect(),
+            ruled_out: ruled_out.into_iter().filter(|is_ruled_out| *is_ruled_out).count(),
             filter,
             output,
             projection,
@@ -88,13 +90,6 @@ impl CompiledScan {
             .table
             .as_stored()
             .filter(|_| !self.projection.is_empty())
-    }
-
-    /// Whether no row of the morsel passes the filter and `needed`.
-    pub(super) fn rules_out(&self, morsel: usize, needed: Option<&Expr>) -> bool {
-        let table = self.scan.table.as_ref();
-        let by_filter = *self.ruled_out[morsel].get_or_init(|| self.filter.skips(table, morsel));
-        by_filter || needed.is_some_and(|needed| !may_hold(needed, table, morsel))
     }
 
     /// Whether the first rows of the input suffice.
@@ -128,7 +123,9 @@ impl CompiledScan {
         let schema = self.scan.table.schema();
         let width = |&column: &usize| schema.field(column).data_type().primitive_width().unwrap_or(16) as u64;
         let row: u64 = self.projection.iter().map(width).sum();
-        (rows_of(self.scan.table.as_ref()) as u64).saturating_mul(row.max(1))
+        let rows = self.slots.iter().map(|slot| slot.rows.len() as u64);
+        let rows = rows.fold(0, u64::saturating_add);
+        rows.saturating_mul(row.max(1))
     }
 
     pub(super) fn collect<'m, 't: 'm>(

@@ -10,12 +10,13 @@
 //! ```
 //!
 //! A worker leaves a job only at the end of a slot, so a slot should take less than a millisecond.
-//! An encoded morsel stays whole: each slot would decode it again.
+//! An encoded morsel stays whole: each slot would decode it again. Morsels in which no row passes have
+//! no slot, so that those that are left are shared out among the workers.
 //!
 //! Only the query and the table decide the cut, so no result depends on threads. Extra slots cost
 //! time, because each slot's groups are merged.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::morsel::CHUNK_ROWS;
 use crate::table::{MORSEL_ROWS, TableSource};
@@ -33,13 +34,22 @@ pub(super) struct SlotRange {
     pub(super) rows: Range<usize>,
 }
 
-/// A slot of `joins_morsels` may have several; a slot of rows keeps one morsel's memory.
+impl SlotRange {
+    pub(super) fn morsels(&self) -> RangeInclusive<usize> {
+        self.morsel..=self.morsel + self.more
+    }
+}
+
+/// The slots of the morsels that are not `ruled_out`. A slot of `joins_morsels` may have several; a slot
+/// of rows keeps one morsel's memory.
 pub(super) fn cut(
     table: &dyn TableSource,
     projection: &[usize],
     cost_per_row: f64,
     joins_morsels: bool,
+    ruled_out: &[bool],
 ) -> Vec<SlotRange> {
+    let kept = (0..table.morsels()).filter(|&morsel| !ruled_out[morsel]);
     let is_loaded = table.is_loaded(projection);
     let rows_max = if is_loaded {
         let chunks = SLOT_COST / cost_per_row.max(1.0) / CHUNK_ROWS as f64;
@@ -53,11 +63,12 @@ pub(super) fn cut(
         0
     };
     let mut slots: Vec<SlotRange> = Vec::new();
-    for morsel in 0..table.morsels() {
+    for morsel in kept {
         let rows = table.rows(morsel);
         if let Some(slot) = slots.last_mut()
             && slot.rows.start == 0
             && slot.rows.end + rows <= together_max
+            && slot.morsel + slot.more + 1 == morsel
         {
             slot.more += 1;
             slot.rows.end += rows;
@@ -121,7 +132,7 @@ mod tests {
         let table = table(rows);
         let mut slots_before = 0;
         for cost in [0.0, 10.0, 30.0, 1_000.0, f64::INFINITY] {
-            let slots = cut(&table, &[0], cost, true);
+            let slots = cut(&table, &[0], cost, true, &[false; 2]);
             let numbers = slots.iter().flat_map(|slot| {
                 let first = slot.morsel * MORSEL_ROWS;
                 first + slot.rows.start..first + slot.rows.end
@@ -135,18 +146,34 @@ mod tests {
             assert!(slots.len() >= slots_before, "{cost}");
             slots_before = slots.len();
         }
-        assert_eq!(cut(&table, &[0], 10.0, true).len(), 2, "a slot for each morsel");
+        let slots = cut(&table, &[0], 10.0, true, &[false; 2]);
+        assert_eq!(slots.len(), 2, "a slot for each morsel");
         assert_eq!(slots_before, 4 + 3, "a slot for each chunk");
+    }
+
+    #[test]
+    fn a_morsel_that_is_ruled_out_has_no_slot() {
+        let table = table(3 * MORSEL_ROWS);
+        let morsels = |ruled_out: [bool; 3]| {
+            let slots = cut(&table, &[0], 10.0, true, &ruled_out);
+            slots.iter().map(|slot| slot.morsel).collect::<Vec<_>>()
+        };
+        assert_eq!(morsels([false; 3]), [0, 1, 2]);
+        assert_eq!(morsels([true, false, true]), [1]);
+        assert_eq!(morsels([true; 3]), []);
     }
 
     #[test]
     fn a_morsel_that_has_to_be_decoded_is_one_slot() {
         assert_eq!(
-            cut(&Encoded(table(2 * MORSEL_ROWS)), &[0], 1_000.0, true).len(),
+            cut(&Encoded(table(2 * MORSEL_ROWS)), &[0], 1_000.0, true, &[false; 2]).len(),
             2
         );
-        assert_eq!(cut(&Encoded(table(MORSEL_ROWS + 1)), &[0], 1.0, true).len(), 2);
-        assert_eq!(cut(&table(0), &[0], 1_000.0, true), []);
+        assert_eq!(
+            cut(&Encoded(table(MORSEL_ROWS + 1)), &[0], 1.0, true, &[false; 2]).len(),
+            2
+        );
+        assert_eq!(cut(&table(0), &[0], 1_000.0, true, &[]), []);
     }
 
     #[test]
@@ -180,11 +207,16 @@ mod tests {
             }
         }
 
-        let slots = cut(&Short(20), &[0], 1.0, true);
+        let slots = cut(&Short(20), &[0], 1.0, true, &[false; 20]);
         let morsels: Vec<_> = slots.iter().map(|slot| (slot.morsel, slot.more)).collect();
         assert_eq!(morsels, [(0, 7), (8, 7), (16, 3)]);
         assert!(slots.iter().all(|slot| slot.rows == (0..(slot.more + 1) * 8_192)));
-        assert_eq!(cut(&Short(20), &[0], 1.0, false).len(), 20);
-        assert_eq!(cut(&Short(20), &[0], 1_000.0, true).len(), 10);
+        let mut ruled_out = [false; 20];
+        ruled_out[3] = true;
+        let slots = cut(&Short(20), &[0], 1.0, true, &ruled_out);
+        let morsels: Vec<_> = slots.iter().map(SlotRange::morsels).collect();
+        assert_eq!(morsels, [0..=2, 4..=11, 12..=19]);
+        assert_eq!(cut(&Short(20), &[0], 1.0, false, &[false; 20]).len(), 20);
+        assert_eq!(cut(&Short(20), &[0], 1_000.0, true, &[false; 20]).len(), 10);
     }
 }

@@ -18,9 +18,9 @@ use super::morsel::Morsel;
 use super::ordering::Ordering as GroupOrdering;
 use super::phase::{End, Phase, Scanning};
 use super::slot_filter::SlotFilter;
-use super::slots::SlotRange;
 use crate::error::ExecError;
 use crate::expr::Expr;
+use crate::filter::may_hold;
 use crate::memory::Reservation;
 use crate::plan::{SelectPlan, write_plan};
 use crate::table::{Fetched, StoredTable};
@@ -68,7 +68,8 @@ pub struct ScanStage {
 
 #[derive(Default)]
 struct Measured {
-    skipped_morsels: AtomicUsize,
+    /// Morsels that the filter did not rule out, but what a caller needed.
+    not_needed: AtomicUsize,
     decoded: Decoded,
     merging: OnceLock<String>,
 }
@@ -221,7 +222,8 @@ impl ScanStage {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let ScanStage { plan, measured, .. } = self.0;
                 // Ordering: Relaxed. A number for people.
-                let skipped = measured.skipped_morsels.load(Ordering::Relaxed);
+                let not_needed = measured.not_needed.load(Ordering::Relaxed);
+                let skipped = plan.ruled_out + not_needed;
                 write_plan(f, &plan.scan, &plan.filter, Some(skipped))?;
                 if let Some(stored) = plan.stored() {
                     measured.decoded.write(f, stored, &plan.projection)?;
@@ -240,8 +242,7 @@ impl ScanStage {
         self.plan.stored().is_some()
     }
 
-    /// The bytes to [fetch](Self::begin_fetch) for `slot`: 0 if statistics skip it, or earlier
-    /// slots have enough rows.
+    /// The bytes to [fetch](Self::begin_fetch) for `slot`: 0 if earlier slots have enough rows.
     ///
     /// # Panics
     ///
@@ -281,8 +282,7 @@ impl ScanStage {
     pub(super) fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
         let morsel = self.plan.slots[slot].morsel;
         let stored = self.plan.stored()?;
-        let is_needed = !self.is_enough_before(slot) && !self.plan.rules_out(morsel, None);
-        is_needed.then_some((stored, morsel))
+        (!self.is_enough_before(slot)).then_some((stored, morsel))
     }
 
     pub(super) fn keep(&self, slot: usize, input: Result<Fetched, ExecError>) {
@@ -355,18 +355,17 @@ impl ScanStage {
         needed: Option<&Expr>,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<Collected>, ExecError> {
-        let SlotRange {
-            morsel: first,
-            more,
-            rows,
-        } = self.plan.slots[slot].clone();
-        let (skipped, kept): (Vec<usize>, Vec<usize>) =
-            (first..=first + more).partition(|&morsel| self.plan.rules_out(morsel, needed));
+        let scan = &self.plan.scan;
+        let range = &self.plan.slots[slot];
+        let rows = range.rows.clone();
+        let is_needed =
+            |&morsel: &usize| needed.is_none_or(|needed| may_hold(needed, scan.table.as_ref(), morsel));
+        let (kept, skipped): (Vec<usize>, Vec<usize>) = range.morsels().partition(is_needed);
         // The first slot of a morsel counts it.
         if rows.start == 0 {
             // Ordering: Relaxed. A count for people; it publishes nothing.
             self.measured
-                .skipped_morsels
+                .not_needed
                 .fetch_add(skipped.len(), Ordering::Relaxed);
         }
         let filter = SlotFilter::new(&self.plan.filter);
@@ -374,7 +373,6 @@ impl ScanStage {
             let none = &mut std::iter::empty();
             return Ok(Some(self.plan.collect(slot, &filter, None, none)?));
         }
-        let scan = &self.plan.scan;
         let morsel = |&number: &usize| {
             Morsel::new(
                 scan.table.as_ref(),
@@ -392,7 +390,7 @@ impl ScanStage {
             filter.look_ahead(morsel, rows.clone(), is_cancelled)?;
         }
         let mut cancelled = false;
-        let chunks = morsels.iter().flat_map(|morsel| match more {
+        let chunks = morsels.iter().flat_map(|morsel| match range.more {
             0 => morsel.chunks(rows.clone()),
             _ => morsel.chunks(0..morsel.rows()),
         });

@@ -115,7 +115,7 @@ impl fmt::Display for SelectPlan {
 }
 
 /// For estimates and people; it saturates.
-pub(crate) fn rows_of(table: &dyn TableSource) -> usize {
+fn rows_of(table: &dyn TableSource) -> usize {
     (0..table.morsels())
         .map(|morsel| table.rows(morsel))
         .fold(0, usize::saturating_add)

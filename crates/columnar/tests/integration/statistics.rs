@@ -1,6 +1,6 @@
-//! A table whose statistics change between two questions.
+//! What statistics say of a table's morsels, and a table whose statistics change.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -9,18 +9,16 @@ use columnar::{
     Aggregate, AggregateFunction, ColumnStatistics, Comparison, Expr, Fetched, MorselReader, Output,
     ReadError, ScanStage, StoredTable, TableSource,
 };
-use pipeline_exec::{Job, PipelineExecutor};
+use pipeline_exec::{Job, PipelineExecutor, Stage as _};
 
 use crate::scan::{column, grouped, integers, scan, values};
 
-/// One morsel with the value 10 in `a`. Asked twice, its statistics rule out `a > 5` once, and once
-/// not.
+/// One morsel with the value 10 in `a`. Its statistics rule out `a > 5` either until the stage is
+/// made, or from then on.
 #[derive(Debug)]
 struct Changing {
     rules_out_first: bool,
-    /// Set when the plan is made; planning may ask for an estimate.
-    is_planned: AtomicBool,
-    asked: AtomicUsize,
+    has_stage: AtomicBool,
     opened: Mutex<Vec<&'static str>>,
 }
 
@@ -28,8 +26,7 @@ impl Changing {
     fn new(rules_out_first: bool) -> Arc<Self> {
         Arc::new(Self {
             rules_out_first,
-            is_planned: AtomicBool::new(false),
-            asked: AtomicUsize::new(0),
+            has_stage: AtomicBool::new(false),
             opened: Mutex::default(),
         })
     }
@@ -53,11 +50,8 @@ impl TableSource for Changing {
     }
 
     fn statistics(&self, _morsel: usize, _column: usize) -> ColumnStatistics {
-        if !self.is_planned.load(Ordering::SeqCst) {
-            return ColumnStatistics::unknown();
-        }
-        let is_first = self.asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
-        let value = if is_first == self.rules_out_first { 0 } else { 10 };
+        let rules_out = self.has_stage.load(Ordering::SeqCst) != self.rules_out_first;
+        let value = if rules_out { 0 } else { 10 };
         let bound = || Some(Arc::new(Int64Array::from(vec![value])) as ArrayRef);
         ColumnStatistics::unknown().with_bounds(bound(), bound())
     }
@@ -100,8 +94,8 @@ impl MorselReader for Ten {
     }
 }
 
-/// The bytes to fetch, whether something was fetched, and the rows of the result.
-fn run(table: &Arc<Changing>) -> (usize, bool, usize) {
+/// The bytes that were fetched for each slot, and the rows of the result.
+fn run(table: &Arc<Changing>) -> (Vec<usize>, usize) {
     let a = column(table.as_ref(), "a");
     let filter = Expr::compare(Comparison::Greater, a.clone(), Expr::int64(5)).unwrap();
     let columns = vec![("a".to_owned(), a)];
@@ -110,12 +104,15 @@ fn run(table: &Arc<Changing>) -> (usize, bool, usize) {
         Some(filter),
         Output::Rows { columns },
     )));
-    table.is_planned.store(true, Ordering::SeqCst);
-    let bytes = stage.bytes_to_fetch(0);
-    let fetch = stage.begin_fetch(0).unwrap();
-    let is_fetched = fetch.is_some();
-    if let Some(fetch) = fetch {
-        assert_eq!(fetch.bytes(), bytes, "what was said before");
+    table.has_stage.store(true, Ordering::SeqCst);
+    let mut bytes = Vec::new();
+    for slot in 0..stage.slots() {
+        bytes.push(stage.bytes_to_fetch(slot));
+        let fetch = stage
+            .begin_fetch(slot)
+            .unwrap()
+            .expect("bytes that are not at hand");
+        assert_eq!(Some(&fetch.bytes()), bytes.last(), "what was said before");
         fetch.run().unwrap();
     }
     let output = Arc::clone(&stage);
@@ -130,23 +127,21 @@ fn run(table: &Arc<Changing>) -> (usize, bool, usize) {
         .wait()
         .unwrap();
     let rows = report.output.batches.iter().map(|batch| batch.num_rows()).sum();
-    (bytes, is_fetched, rows)
+    (bytes, rows)
 }
 
 #[test]
 fn a_morsel_that_statistics_once_let_through_is_fetched_and_run() {
     let table = Changing::new(false);
-    assert_eq!(run(&table), (8, true, 1));
+    assert_eq!(run(&table), (vec![8], 1));
     assert_eq!(*table.opened.lock().unwrap(), ["as fetched"]);
-    assert_eq!(table.asked.load(Ordering::SeqCst), 1);
 }
 
 #[test]
-fn a_morsel_that_statistics_once_ruled_out_is_neither_fetched_nor_opened() {
+fn a_morsel_that_statistics_once_ruled_out_has_no_slot_and_is_never_opened() {
     let table = Changing::new(true);
-    assert_eq!(run(&table), (0, false, 0));
+    assert_eq!(run(&table), (vec![], 0));
     assert!(table.opened.lock().unwrap().is_empty());
-    assert_eq!(table.asked.load(Ordering::SeqCst), 1);
 }
 
 /// A table whose statistics say that its two morsels hold 1 to 9 and 3 to 20. Reading it fails.

@@ -8,12 +8,15 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, BooleanArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 
-use super::bits::bits_where;
+use super::bits::{bits_looked_up, bits_where};
 use super::node::Expr;
 use crate::table::{Code, Codes, by_width};
 
 /// Values of a column's codes at most: a byte for each is 16 KiB of a core's cache.
 pub(super) const VALUES_MAX: usize = 16_384;
+
+/// Runs of codes that are compared with each row's code. With more, a table is faster.
+const RUNS_MAX: usize = 4;
 
 pub(super) struct Answers {
     values: ArrayRef,
@@ -78,9 +81,9 @@ struct LookUp {
 }
 
 enum Bits {
-    Run(Run),
-    /// A byte for each value.
-    Table(Box<[u8; VALUES_MAX]>),
+    Runs(Runs),
+    /// For each value.
+    Table(Box<[bool; VALUES_MAX]>),
 }
 
 impl LookUp {
@@ -88,11 +91,11 @@ impl LookUp {
     fn new(bits: &BooleanBuffer, values: usize) -> Self {
         let of_values = bits.slice(0, values);
         Self {
-            bits: match Run::of(&of_values) {
-                Some(run) => Bits::Run(run),
+            bits: match Runs::of(&of_values) {
+                Some(runs) => Bits::Runs(runs),
                 None => {
-                    let mut table = Box::new([0; VALUES_MAX]);
-                    of_values.set_indices().for_each(|value| table[value] = 1);
+                    let mut table = Box::new([false; VALUES_MAX]);
+                    of_values.set_indices().for_each(|value| table[value] = true);
                     Bits::Table(table)
                 }
             },
@@ -103,7 +106,7 @@ impl LookUp {
     fn of_rows(&self, codes: &Codes) -> BooleanBuffer {
         let rows = codes.rows();
         let found = match &self.bits {
-            Bits::Run(run) => by_width!(rows, |codes| run.bits(codes)),
+            Bits::Runs(runs) => by_width!(rows, |codes| runs.bits(codes)),
             Bits::Table(table) => by_width!(rows, |codes| in_table(codes, table)),
         };
         match rows.nulls().filter(|nulls| nulls.null_count() > 0) {
@@ -114,47 +117,60 @@ impl LookUp {
     }
 }
 
-fn in_table<C: Code>(codes: &[C], table: &[u8; VALUES_MAX]) -> BooleanBuffer {
+fn in_table<C: Code>(codes: &[C], table: &[bool; VALUES_MAX]) -> BooleanBuffer {
     // The length that the compiler knows spares a check for each row.
-    bits_where(codes, |code| table[code.into() as usize % VALUES_MAX] > 0)
+    bits_looked_up(codes, |code| table[code.into() as usize % VALUES_MAX])
 }
 
-/// Codes one behind the other: those whose bit is set, or those whose bit is not.
-struct Run {
-    codes: Range<u32>,
-    is_set: bool,
+/// Runs of codes one behind the other: those whose bit is set, or those whose bit is not.
+struct Runs {
+    codes: Vec<Range<u32>>,
+    are_set: bool,
 }
 
-impl Run {
-    /// `None` if the bits change more than twice.
+impl Runs {
+    /// `None` if there are more than [`RUNS_MAX`] runs of either kind.
     fn of(bits: &BooleanBuffer) -> Option<Self> {
         let of = |bits: &BooleanBuffer| {
             let mut runs = bits.set_slices();
-            let (begin, end) = runs.next().unwrap_or_default();
-            runs.next().is_none().then_some(begin as u32..end as u32)
+            let first = runs.by_ref().take(RUNS_MAX);
+            let codes = first.map(|(begin, end)| begin as u32..end as u32).collect();
+            runs.next().is_none().then_some(codes)
         };
-        let set = of(bits).map(|codes| Self { codes, is_set: true });
-        set.or_else(|| {
-            let codes = of(&!bits)?;
-            Some(Self { codes, is_set: false })
-        })
+        let are = |are_set| move |codes| Self { codes, are_set };
+        of(bits).map(are(true)).or_else(|| of(&!bits).map(are(false)))
     }
 
     /// The bits of the rows that have `codes`.
     fn bits<C: Code>(&self, codes: &[C]) -> BooleanBuffer {
         // There may be more values than codes.
-        let end = self.codes.end.min(C::LAST.saturating_add(1));
-        let Some(span) = end.checked_sub(self.codes.start + 1) else {
-            return match self.is_set {
-                true => BooleanBuffer::new_unset(codes.len()),
-                false => BooleanBuffer::new_set(codes.len()),
-            };
-        };
-        let (begin, span) = (C::cut(self.codes.start), C::cut(span));
-        let is_in = |code: C| code.minus(begin) <= span;
-        match self.is_set {
-            true => bits_where(codes, is_in),
-            false => bits_where(codes, |code| !is_in(code)),
+        let end = C::LAST.saturating_add(1);
+        let runs = self.codes.iter().filter_map(|run| {
+            let span = run.end.min(end).checked_sub(run.start + 1)?;
+            Some((C::cut(run.start), C::cut(span)))
+        });
+        let runs: Vec<(C, C)> = runs.collect();
+        match runs[..] {
+            [] if self.are_set => BooleanBuffer::new_unset(codes.len()),
+            [] => BooleanBuffer::new_set(codes.len()),
+            [a] => in_runs(codes, [a], self.are_set),
+            [a, b] => in_runs(codes, [a, b], self.are_set),
+            [a, b, c] => in_runs(codes, [a, b, c], self.are_set),
+            [a, b, c, d] => in_runs(codes, [a, b, c, d], self.are_set),
+            _ => unreachable!("there are at most {RUNS_MAX} runs"),
         }
+    }
+}
+
+/// Whether codes are in one of `runs`, each from its first code on with so many behind it.
+fn in_runs<C: Code, const N: usize>(codes: &[C], runs: [(C, C); N], are_set: bool) -> BooleanBuffer {
+    // Without a branch, so that there are instructions for several rows at once.
+    let is_in = |code: C| {
+        let each = runs.iter().map(|&(first, span)| code.minus(first) <= span);
+        each.fold(false, |is_in, is_in_run| is_in | is_in_run)
+    };
+    match are_set {
+        true => bits_where(codes, is_in),
+        false => bits_where(codes, |code| !is_in(code)),
     }
 }

@@ -1,26 +1,40 @@
 //! A test of each row of a slice, as bits.
 //!
-//! Answers are bytes first, which processors find for several rows at a time, and then bits.
+//! Answers to comparisons are bytes first, which processors find for several rows at a time, and then
+//! bits.
 
 use arrow::buffer::{BooleanBuffer, Buffer};
 
-/// The bit of each of `rows`.
+/// The bit of each of `rows` by a test that is made for several rows at a time.
 pub(super) fn bits_where<N: Copy + Default>(rows: &[N], test: impl Fn(N) -> bool) -> BooleanBuffer {
-    let word = |rows: &[N; 64]| {
+    bits_by_word(rows, |rows| {
         let mut answers = [0; 64];
         for (answer, &row) in answers.iter_mut().zip(rows) {
             *answer = u8::from(test(row));
         }
-        packed(&answers).to_le()
-    };
+        packed(&answers)
+    })
+}
+
+/// The bit of each of `rows` by a look-up in memory, which is made row by row.
+pub(super) fn bits_looked_up<N: Copy + Default>(rows: &[N], look_up: impl Fn(N) -> bool) -> BooleanBuffer {
+    // In a register, since bytes that are gathered in memory cost a write each.
+    bits_by_word(rows, |rows| {
+        let last_first = rows.iter().rev();
+        last_first.fold(0, |word, &row| word << 1 | u64::from(look_up(row)))
+    })
+}
+
+/// `word` has the bits of 64 rows, from the lowest bit on.
+fn bits_by_word<N: Copy + Default>(rows: &[N], word: impl Fn(&[N; 64]) -> u64) -> BooleanBuffer {
     let (whole, rest) = rows.as_chunks::<64>();
     let mut words = Vec::with_capacity(rows.len().div_ceil(64));
     // A loop of a known length becomes instructions for several rows at once.
-    words.extend(whole.iter().map(word));
+    words.extend(whole.iter().map(|rows| word(rows).to_le()));
     if !rest.is_empty() {
         let mut last = [N::default(); 64];
         last[..rest.len()].copy_from_slice(rest);
-        words.push(word(&last));
+        words.push(word(&last).to_le());
     }
     BooleanBuffer::new(Buffer::from_vec(words), 0, rows.len())
 }
@@ -44,9 +58,9 @@ mod tests {
     proptest! {
         #[test]
         fn each_row_has_its_bit(rows in proptest::collection::vec(any::<u16>(), 0..300)) {
-            let found = bits_where(&rows, |row| row % 3 == 0);
             let expected = BooleanBuffer::collect_bool(rows.len(), |row| rows[row] % 3 == 0);
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(&bits_where(&rows, |row| row % 3 == 0), &expected);
+            prop_assert_eq!(&bits_looked_up(&rows, |row| row % 3 == 0), &expected);
         }
     }
 }

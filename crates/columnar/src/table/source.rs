@@ -34,8 +34,8 @@ pub trait TableSource: Debug + Send + Sync {
 
     /// What is known of `column` in `morsel` without reading it. The default knows nothing.
     ///
-    /// A bound may be wider than the values, never narrower: a scan skips morsels because of it. A
-    /// scan asks once per morsel, so answers may change meanwhile.
+    /// A bound may be wider than the values, never narrower: a scan skips morsels because of it. Which
+    /// morsels its filter skips is settled when a scan is made, so answers may change meanwhile.
     fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
         let _ = (morsel, column);
         ColumnStatistics::unknown()

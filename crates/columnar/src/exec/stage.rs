@@ -68,7 +68,7 @@ pub struct ScanStage {
 
 #[derive(Default)]
 struct Measured {
-    /// Morsels that the filter did not rule out, but what a caller needed.
+    /// Morsels that have a slot, and that the caller of [`ScanStage::read_slot`] does not need.
     not_needed: AtomicUsize,
     decoded: Decoded,
     merging: OnceLock<String>,

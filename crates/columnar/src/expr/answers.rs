@@ -15,8 +15,8 @@ use crate::table::{Code, Codes, by_width};
 /// Values of a column's codes at most: a byte for each is 16 KiB of a core's cache.
 pub(super) const VALUES_MAX: usize = 16_384;
 
-/// Runs of codes that are compared with each row's code. With more, a table is faster.
-const RUNS_MAX: usize = 4;
+/// Runs of codes that are compared with each row's code. With more, a table is as fast.
+const RUNS_MAX: usize = 2;
 
 pub(super) struct Answers {
     values: ArrayRef,
@@ -82,7 +82,7 @@ struct LookUp {
 
 enum Bits {
     Runs(Runs),
-    /// For each value.
+    /// The bit of each value.
     Table(Box<[bool; VALUES_MAX]>),
 }
 
@@ -153,16 +153,14 @@ impl Runs {
         match runs[..] {
             [] if self.are_set => BooleanBuffer::new_unset(codes.len()),
             [] => BooleanBuffer::new_set(codes.len()),
-            [a] => in_runs(codes, [a], self.are_set),
-            [a, b] => in_runs(codes, [a, b], self.are_set),
-            [a, b, c] => in_runs(codes, [a, b, c], self.are_set),
-            [a, b, c, d] => in_runs(codes, [a, b, c, d], self.are_set),
+            [run] => in_runs(codes, [run], self.are_set),
+            [first, second] => in_runs(codes, [first, second], self.are_set),
             _ => unreachable!("there are at most {RUNS_MAX} runs"),
         }
     }
 }
 
-/// Whether codes are in one of `runs`, each from its first code on with so many behind it.
+/// The bits of the rows whose code is in one of `runs`: its first code, and how many codes are behind.
 fn in_runs<C: Code, const N: usize>(codes: &[C], runs: [(C, C); N], are_set: bool) -> BooleanBuffer {
     // Without a branch, so that there are instructions for several rows at once.
     let is_in = |code: C| {

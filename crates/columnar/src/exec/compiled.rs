@@ -68,16 +68,15 @@ impl CompiledScan {
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();
         let joins_morsels = matches!(output, OutputPlan::Groups(_));
         let table = scan.table.as_ref();
-        let ruled_out: Vec<bool> = (0..table.morsels())
-            .map(|morsel| filter.skips(table, morsel))
-            .collect();
-        let slots = slots::cut(table, &projection, cost_per_row, joins_morsels, &ruled_out);
+        let may_pass = |&morsel: &usize| !filter.skips(table, morsel);
+        let morsels: Vec<usize> = (0..table.morsels()).filter(may_pass).collect();
+        let slots = slots::cut(table, &morsels, &projection, cost_per_row, joins_morsels);
         Self {
             slots: match &output {
                 OutputPlan::Rows(plan) => plan.in_turn(slots),
                 OutputPlan::Groups(_) => slots,
             },
-            ruled_out: ruled_out.into_iter().filter(|is_ruled_out| *is_ruled_out).count(),
+            ruled_out: table.morsels() - morsels.len(),
             filter,
             output,
             projection,

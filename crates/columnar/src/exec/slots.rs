@@ -40,16 +40,15 @@ impl SlotRange {
     }
 }
 
-/// The slots of the morsels that are not `ruled_out`. A slot of `joins_morsels` may have several; a slot
-/// of rows keeps one morsel's memory.
+/// The slots of `morsels`, which ascend. A slot of `joins_morsels` may have several; a slot of rows keeps
+/// one morsel's memory.
 pub(super) fn cut(
     table: &dyn TableSource,
+    morsels: &[usize],
     projection: &[usize],
     cost_per_row: f64,
     joins_morsels: bool,
-    ruled_out: &[bool],
 ) -> Vec<SlotRange> {
-    let kept = (0..table.morsels()).filter(|&morsel| !ruled_out[morsel]);
     let is_loaded = table.is_loaded(projection);
     let rows_max = if is_loaded {
         let chunks = SLOT_COST / cost_per_row.max(1.0) / CHUNK_ROWS as f64;
@@ -63,7 +62,7 @@ pub(super) fn cut(
         0
     };
     let mut slots: Vec<SlotRange> = Vec::new();
-    for morsel in kept {
+    for &morsel in morsels {
         let rows = table.rows(morsel);
         if let Some(slot) = slots.last_mut()
             && slot.rows.start == 0
@@ -132,7 +131,7 @@ mod tests {
         let table = table(rows);
         let mut slots_before = 0;
         for cost in [0.0, 10.0, 30.0, 1_000.0, f64::INFINITY] {
-            let slots = cut(&table, &[0], cost, true, &[false; 2]);
+            let slots = cut(&table, &[0, 1], &[0], cost, true);
             let numbers = slots.iter().flat_map(|slot| {
                 let first = slot.morsel * MORSEL_ROWS;
                 first + slot.rows.start..first + slot.rows.end
@@ -146,34 +145,32 @@ mod tests {
             assert!(slots.len() >= slots_before, "{cost}");
             slots_before = slots.len();
         }
-        let slots = cut(&table, &[0], 10.0, true, &[false; 2]);
+        let slots = cut(&table, &[0, 1], &[0], 10.0, true);
         assert_eq!(slots.len(), 2, "a slot for each morsel");
         assert_eq!(slots_before, 4 + 3, "a slot for each chunk");
     }
 
     #[test]
-    fn a_morsel_that_is_ruled_out_has_no_slot() {
+    fn a_morsel_that_is_left_out_has_no_slot() {
         let table = table(3 * MORSEL_ROWS);
-        let morsels = |ruled_out: [bool; 3]| {
-            let slots = cut(&table, &[0], 10.0, true, &ruled_out);
-            slots.iter().map(|slot| slot.morsel).collect::<Vec<_>>()
-        };
-        assert_eq!(morsels([false; 3]), [0, 1, 2]);
-        assert_eq!(morsels([true, false, true]), [1]);
-        assert_eq!(morsels([true; 3]), []);
+        for morsels in [&[0, 1, 2][..], &[1], &[]] {
+            let slots = cut(&table, morsels, &[0], 10.0, true);
+            let of_slots: Vec<_> = slots.iter().map(|slot| slot.morsel).collect();
+            assert_eq!(of_slots, morsels);
+        }
     }
 
     #[test]
     fn a_morsel_that_has_to_be_decoded_is_one_slot() {
         assert_eq!(
-            cut(&Encoded(table(2 * MORSEL_ROWS)), &[0], 1_000.0, true, &[false; 2]).len(),
+            cut(&Encoded(table(2 * MORSEL_ROWS)), &[0, 1], &[0], 1_000.0, true).len(),
             2
         );
         assert_eq!(
-            cut(&Encoded(table(MORSEL_ROWS + 1)), &[0], 1.0, true, &[false; 2]).len(),
+            cut(&Encoded(table(MORSEL_ROWS + 1)), &[0, 1], &[0], 1.0, true).len(),
             2
         );
-        assert_eq!(cut(&table(0), &[0], 1_000.0, true, &[]), []);
+        assert_eq!(cut(&table(0), &[], &[0], 1_000.0, true), []);
     }
 
     #[test]
@@ -207,16 +204,16 @@ mod tests {
             }
         }
 
-        let slots = cut(&Short(20), &[0], 1.0, true, &[false; 20]);
+        let all: Vec<usize> = (0..20).collect();
+        let slots = cut(&Short(20), &all, &[0], 1.0, true);
         let morsels: Vec<_> = slots.iter().map(|slot| (slot.morsel, slot.more)).collect();
         assert_eq!(morsels, [(0, 7), (8, 7), (16, 3)]);
         assert!(slots.iter().all(|slot| slot.rows == (0..(slot.more + 1) * 8_192)));
-        let mut ruled_out = [false; 20];
-        ruled_out[3] = true;
-        let slots = cut(&Short(20), &[0], 1.0, true, &ruled_out);
+        let others: Vec<usize> = (0..20).filter(|morsel| *morsel != 3).collect();
+        let slots = cut(&Short(20), &others, &[0], 1.0, true);
         let morsels: Vec<_> = slots.iter().map(SlotRange::morsels).collect();
         assert_eq!(morsels, [0..=2, 4..=11, 12..=19]);
-        assert_eq!(cut(&Short(20), &[0], 1.0, false, &[false; 20]).len(), 20);
-        assert_eq!(cut(&Short(20), &[0], 1_000.0, true, &[false; 20]).len(), 10);
+        assert_eq!(cut(&Short(20), &all, &[0], 1.0, false).len(), 20);
+        assert_eq!(cut(&Short(20), &all, &[0], 1_000.0, true).len(), 10);
     }
 }

@@ -7,6 +7,7 @@ use arrow::buffer::{BooleanBuffer, Buffer};
 
 /// The bit of each of `rows` by a test that is made for several rows at a time.
 pub(super) fn bits_where<N: Copy + Default>(rows: &[N], test: impl Fn(N) -> bool) -> BooleanBuffer {
+    // A loop of a known length becomes instructions for several rows at once.
     bits_by_word(rows, |rows| {
         let mut answers = [0; 64];
         for (answer, &row) in answers.iter_mut().zip(rows) {
@@ -27,14 +28,14 @@ pub(super) fn bits_looked_up<N: Copy + Default>(rows: &[N], look_up: impl Fn(N) 
 
 /// `word` has the bits of 64 rows, from the lowest bit on.
 fn bits_by_word<N: Copy + Default>(rows: &[N], word: impl Fn(&[N; 64]) -> u64) -> BooleanBuffer {
+    let word = |rows| word(rows).to_le();
     let (whole, rest) = rows.as_chunks::<64>();
     let mut words = Vec::with_capacity(rows.len().div_ceil(64));
-    // A loop of a known length becomes instructions for several rows at once.
-    words.extend(whole.iter().map(|rows| word(rows).to_le()));
+    words.extend(whole.iter().map(word));
     if !rest.is_empty() {
         let mut last = [N::default(); 64];
         last[..rest.len()].copy_from_slice(rest);
-        words.push(word(&last).to_le());
+        words.push(word(&last));
     }
     BooleanBuffer::new(Buffer::from_vec(words), 0, rows.len())
 }

@@ -1,6 +1,6 @@
 //! What statistics say of a table's morsels, and a table whose statistics change.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -19,6 +19,8 @@ use crate::scan::{column, grouped, integers, scan, values};
 struct Changing {
     rules_out_first: bool,
     has_stage: AtomicBool,
+    /// Questions since then.
+    asked: AtomicUsize,
     opened: Mutex<Vec<&'static str>>,
 }
 
@@ -27,6 +29,7 @@ impl Changing {
         Arc::new(Self {
             rules_out_first,
             has_stage: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
             opened: Mutex::default(),
         })
     }
@@ -50,7 +53,9 @@ impl TableSource for Changing {
     }
 
     fn statistics(&self, _morsel: usize, _column: usize) -> ColumnStatistics {
-        let rules_out = self.has_stage.load(Ordering::SeqCst) != self.rules_out_first;
+        let has_stage = self.has_stage.load(Ordering::SeqCst);
+        self.asked.fetch_add(usize::from(has_stage), Ordering::SeqCst);
+        let rules_out = has_stage != self.rules_out_first;
         let value = if rules_out { 0 } else { 10 };
         let bound = || Some(Arc::new(Int64Array::from(vec![value])) as ArrayRef);
         ColumnStatistics::unknown().with_bounds(bound(), bound())
@@ -135,6 +140,7 @@ fn a_morsel_that_statistics_once_let_through_is_fetched_and_run() {
     let table = Changing::new(false);
     assert_eq!(run(&table), (vec![8], 1));
     assert_eq!(*table.opened.lock().unwrap(), ["as fetched"]);
+    assert_eq!(table.asked.load(Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -142,6 +148,7 @@ fn a_morsel_that_statistics_once_ruled_out_has_no_slot_and_is_never_opened() {
     let table = Changing::new(true);
     assert_eq!(run(&table), (vec![], 0));
     assert!(table.opened.lock().unwrap().is_empty());
+    assert_eq!(table.asked.load(Ordering::SeqCst), 0);
 }
 
 /// A table whose statistics say that its two morsels hold 1 to 9 and 3 to 20. Reading it fails.

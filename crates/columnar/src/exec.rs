@@ -7,6 +7,7 @@ mod collected;
 mod compiled;
 mod decoded;
 mod fetch;
+mod few_rows;
 mod following;
 mod groups;
 mod groups_table;

@@ -12,6 +12,7 @@ use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
+use super::few_rows::FewRows;
 use crate::error::ExecError;
 use crate::expr::{Answered, ColumnSource, Expr, TextSearch, values_of};
 use crate::filter::may_hold;
@@ -35,6 +36,7 @@ pub(crate) struct Morsel<'t> {
     codes: RefCell<BTreeMap<usize, Option<Part<Codes>>>>,
     answered: Answered,
     passing: RefCell<BTreeMap<usize, Passing>>,
+    few: RefCell<Option<FewRows>>,
     borrowed: RefCell<Vec<BorrowedBuffer>>,
     reservation: RefCell<Reservation>,
 }
@@ -84,6 +86,7 @@ impl<'t> Morsel<'t> {
             codes: RefCell::default(),
             answered: Answered::default(),
             passing: RefCell::default(),
+            few: RefCell::default(),
         }
     }
 
@@ -113,6 +116,11 @@ impl<'t> Morsel<'t> {
         }
     }
 
+    /// No other rows are likely to be asked for from now on. They ascend, and there are some.
+    pub(crate) fn need_few(&self, rows: Vec<usize>) {
+        self.few.replace(Some(FewRows::new(rows)));
+    }
+
     fn column(&self, column: usize) -> Result<Part<ArrayRef>, ExecError> {
         if let Some(values) = self.columns.borrow().get(&column) {
             return Ok(values.clone());
@@ -123,7 +131,7 @@ impl<'t> Morsel<'t> {
             |values| vec![values.clone()],
         );
         let values = read?;
-        self.check(column, values.len(), values.data_type())?;
+        self.check_given(column, values.len(), values.data_type())?;
         let values = self.part(values);
         self.columns.borrow_mut().insert(column, values.clone());
         Ok(values)
@@ -144,7 +152,7 @@ impl<'t> Morsel<'t> {
         };
         let codes = self.read(column, |reader| reader.codes(column), arrays)?;
         if let Some(codes) = &codes {
-            self.check(column, codes.rows().len(), codes.values().data_type())?;
+            self.check_given(column, codes.rows().len(), codes.values().data_type())?;
         }
         let codes = codes.map(|codes| self.part(codes));
         self.codes.borrow_mut().insert(column, codes.clone());
@@ -185,9 +193,23 @@ impl<'t> Morsel<'t> {
         )?;
         if let Some(texts) = &texts {
             let field = self.table.schema();
-            self.check(column, texts.rows().len(), field.field(column).data_type())?;
+            self.check_given(column, texts.rows().len(), field.field(column).data_type())?;
         }
         Ok(texts.map(|texts| self.part(texts)))
+    }
+
+    /// The values of a column in those of `rows` whose places are `kept`, if they are known sooner than
+    /// the column.
+    fn kept<I: Iterator<Item = usize>>(
+        &self,
+        column: usize,
+        rows: &Range<usize>,
+        kept: impl Fn() -> I,
+    ) -> Result<Option<ArrayRef>, ExecError> {
+        match self.passed(column, rows, &mut kept())? {
+            Some(texts) => Ok(Some(texts)),
+            None => self.few(column, rows, kept()),
+        }
     }
 
     /// The texts of a column in those of `rows` whose places are `kept`, if all of them met a condition.
@@ -208,6 +230,38 @@ impl<'t> Morsel<'t> {
             self.reservation.borrow_mut().grow(copied)?;
         }
         Ok(texts)
+    }
+
+    /// The values of a column in those of `rows` whose places are `kept`, if the reader has them alone.
+    fn few(
+        &self,
+        column: usize,
+        rows: &Range<usize>,
+        kept: impl Iterator<Item = usize>,
+    ) -> Result<Option<ArrayRef>, ExecError> {
+        match &mut *self.few.borrow_mut() {
+            Some(few) if !self.is_read(column) => {
+                few.values(column, rows, kept, |rows| self.values_at(column, rows))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn is_read(&self, column: usize) -> bool {
+        let codes = self.codes.borrow();
+        self.columns.borrow().contains_key(&column) || codes.get(&column).is_some_and(Option::is_some)
+    }
+
+    fn values_at(&self, column: usize, rows: &[usize]) -> Result<Option<ArrayRef>, ExecError> {
+        let values = self.read(
+            column,
+            |reader| reader.values_at(column, rows),
+            |values| values.iter().cloned().collect(),
+        )?;
+        if let Some(values) = &values {
+            self.check(column, rows.len(), values.len(), values.data_type())?;
+        }
+        Ok(values)
     }
 
     /// Reads with the most that a column takes reserved, then with what `arrays` keep.
@@ -297,6 +351,7 @@ impl<'t> Morsel<'t> {
             .iter()
             .filter_map(|(column, passing)| Some((*column, passing.texts.as_ref()?)));
         read.extend(searched.map(|(column, part)| (column, part.rows.clone())));
+        read.extend(self.few.borrow().iter().flat_map(FewRows::columns_read));
         read.into_iter()
     }
 
@@ -309,8 +364,18 @@ impl<'t> Morsel<'t> {
         self.borrowed.borrow()
     }
 
+    fn check_given(&self, column: usize, rows: usize, data_type: &DataType) -> Result<(), ReadError> {
+        self.check(column, self.given.borrow().len(), rows, data_type)
+    }
+
     /// A table's wrong column would give wrong results.
-    fn check(&self, column: usize, rows: usize, data_type: &DataType) -> Result<(), ReadError> {
+    fn check(
+        &self,
+        column: usize,
+        expected: usize,
+        rows: usize,
+        data_type: &DataType,
+    ) -> Result<(), ReadError> {
         let schema = self.table.schema();
         let field = schema.field(column);
         let refuse = |message: String| {
@@ -318,7 +383,6 @@ impl<'t> Morsel<'t> {
                 .in_part(format!("morsel {}", self.index))
                 .in_column(field.name()))
         };
-        let expected = self.given.borrow().len();
         if rows != expected {
             return refuse(format!("{rows} values for {expected} rows"));
         }
@@ -358,7 +422,7 @@ impl ColumnSource for Chunk<'_, '_> {
         if let Some(values) = self.decoded.borrow().get(&index) {
             return Ok(values.clone());
         }
-        if let Some(values) = self.morsel.passed(index, &self.range(), &mut (0..self.rows))? {
+        if let Some(values) = self.morsel.kept(index, &self.range(), || 0..self.rows)? {
             self.decoded.borrow_mut().insert(index, values.clone());
             return Ok(values);
         }
@@ -390,9 +454,9 @@ impl ColumnSource for Chunk<'_, '_> {
         self.morsel.rows_where(condition, &self.range())
     }
 
-    fn passed(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {
-        let kept = &mut keep.values().set_indices();
-        self.morsel.passed(index, &self.range(), kept)
+    fn kept(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {
+        let kept = || keep.values().set_indices();
+        self.morsel.kept(index, &self.range(), kept)
     }
 }
 

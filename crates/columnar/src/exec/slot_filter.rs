@@ -19,6 +19,9 @@ use crate::error::ExecError;
 use crate::expr::ColumnSource as _;
 use crate::filter::{FilterPlan, Selection};
 
+/// Rows for each one left, above which those left are few.
+const FEW: usize = 16;
+
 pub(super) struct SlotFilter<'a> {
     plan: &'a FilterPlan,
     order: Vec<usize>,
@@ -46,7 +49,7 @@ impl<'a> SlotFilter<'a> {
         if self.order.is_empty() {
             return Ok(());
         }
-        let chunks: Vec<Chunk<'_, '_>> = morsel.chunks(rows).collect();
+        let chunks: Vec<Chunk<'_, '_>> = morsel.chunks(rows.clone()).collect();
         let mut ahead: VecDeque<Selection> =
             chunks.iter().map(|chunk| Selection::all(chunk.rows())).collect();
         for &step in &self.order {
@@ -62,6 +65,15 @@ impl<'a> SlotFilter<'a> {
                 break;
             };
             morsel.need(chunks[first].range().start..chunks[last].range().end);
+        }
+        let left: usize = ahead.iter().map(Selection::count).sum();
+        if left > 0 && left * FEW < rows.len() {
+            let mut few = Vec::with_capacity(left);
+            for (chunk, selection) in chunks.iter().zip(&ahead) {
+                let start = chunk.range().start;
+                few.extend(selection.mask().values().set_indices().map(|row| start + row));
+            }
+            morsel.need_few(few);
         }
         self.ahead.replace(ahead);
         Ok(())

@@ -38,8 +38,8 @@ pub(crate) trait ColumnSource {
         Ok(None)
     }
 
-    /// The column's values in the rows to `keep`, if all of them met a condition on the column's texts.
-    fn passed(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {
+    /// The column's values in the rows to `keep`, if they are known sooner than the column.
+    fn kept(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {
         let _ = (index, keep);
         Ok(None)
     }
@@ -92,6 +92,8 @@ pub(crate) struct Filtered<'a> {
     reads_several: bool,
     /// Once a column is read: a count of rows reads none.
     predicate: OnceCell<FilterPredicate>,
+    /// What the source said of the kept rows of a column.
+    sooner: RefCell<BTreeMap<usize, Option<ArrayRef>>>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
 }
 
@@ -108,6 +110,7 @@ impl<'a> Filtered<'a> {
             rows: keep.true_count(),
             reads_several: Expr::read_several(exprs),
             predicate: OnceCell::new(),
+            sooner: RefCell::default(),
             columns: RefCell::default(),
         }
     }
@@ -124,6 +127,18 @@ impl<'a> Filtered<'a> {
     }
 }
 
+impl Filtered<'_> {
+    /// The values that the source has of the kept rows alone.
+    fn kept_sooner(&self, index: usize) -> Result<Option<ArrayRef>, ExecError> {
+        if let Some(known) = self.sooner.borrow().get(&index) {
+            return Ok(known.clone());
+        }
+        let kept = self.source.kept(index, &self.keep)?;
+        self.sooner.borrow_mut().insert(index, kept.clone());
+        Ok(kept)
+    }
+}
+
 impl ColumnSource for Filtered<'_> {
     fn rows(&self) -> usize {
         self.rows
@@ -133,21 +148,24 @@ impl ColumnSource for Filtered<'_> {
         if let Some(column) = self.columns.borrow().get(&index) {
             return Ok(column.clone());
         }
+        if let Some(kept) = self.kept_sooner(index)? {
+            return Ok(kept);
+        }
         let kept = match self.codes(index)? {
             Some(codes) => values_of(index, &codes)?,
-            None => match self.source.passed(index, &self.keep)? {
-                Some(kept) => kept,
-                None => {
-                    let kept = self.predicate().filter(&self.source.column(index)?);
-                    kept.map_err(|error| ExecError::of(format!("column {index}"), error))?
-                }
-            },
+            None => {
+                let kept = self.predicate().filter(&self.source.column(index)?);
+                kept.map_err(|error| ExecError::of(format!("column {index}"), error))?
+            }
         };
         self.columns.borrow_mut().insert(index, kept.clone());
         Ok(kept)
     }
 
     fn codes(&self, index: usize) -> Result<Option<Codes>, ExecError> {
+        if self.kept_sooner(index)?.is_some() {
+            return Ok(None);
+        }
         let Some(whole) = self.source.codes(index)? else {
             return Ok(None);
         };

@@ -99,6 +99,19 @@ pub trait MorselReader {
         Ok(None)
     }
 
+    /// The values of `column` in `rows`, which ascend and are few, if the reader has them sooner than the
+    /// whole column. When a filter has left few rows, the scan asks before [`codes`](Self::codes) and
+    /// [`column`](Self::column), which it may still call after `None`, the default, and if it needs
+    /// other rows.
+    ///
+    /// # Errors
+    ///
+    /// As of [`column`](Self::column).
+    fn values_at(&mut self, column: usize, rows: &[usize]) -> Result<Option<ArrayRef>, ReadError> {
+        let _ = (column, rows);
+        Ok(None)
+    }
+
     /// The rows whose text in `column` meets `condition`, and these texts, if the reader has them sooner
     /// than the whole column. The scan asks before [`column`](Self::column), which it may still call
     /// after `None`, the default, and if it needs texts that do not pass.

@@ -4,6 +4,7 @@ mod aggregates;
 mod chunked;
 mod every_aggregate;
 mod faults;
+mod few_rows;
 mod filters;
 mod giving_up;
 mod grouping;

@@ -393,7 +393,7 @@ struct ParquetReader<'a> {
 
 impl MorselReader for ParquetReader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        let chunks = self.chunks(column)?;
+        let chunks = self.chunks(column, &self.rows)?;
         let read = || {
             let flat = self.flat(column).filter(numbers::may_be);
             Ok(flat.and_then(|flat| numbers::read(&flat, &chunks, &self.rows)))
@@ -414,8 +414,27 @@ impl MorselReader for ParquetReader<'_> {
         let Some(flat) = self.flat(column).filter(coded::may_be) else {
             return Ok(None);
         };
-        let chunks = self.chunks(column)?;
+        let chunks = self.chunks(column, &self.rows)?;
         let read = || Ok(coded::read(&flat, &chunks, &self.rows));
+        // What fails here fails again, with its place, when the column is read.
+        Ok(guarded(read).unwrap_or(None))
+    }
+
+    fn values_at(&mut self, column: usize, rows: &[usize]) -> Result<Option<ArrayRef>, ReadError> {
+        let has_values = |flat: &FlatColumn<'_>| numbers::may_be(flat) && flat.is_without_nulls();
+        let Some(flat) = self.flat(column).filter(has_values) else {
+            return Ok(None);
+        };
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
+            return Ok(None);
+        };
+        let wanted = match self.is_indexed() {
+            true => self.morsel.within(&(*first..*last + 1)),
+            false => self.rows.clone(),
+        };
+        let chunks = self.chunks(column, &wanted)?;
+        let rows: Vec<usize> = rows.iter().map(|row| self.morsel.rows.start + row).collect();
+        let read = || Ok(numbers::read_at(&flat, &chunks, &wanted, &rows));
         // What fails here fails again, with its place, when the column is read.
         Ok(guarded(read).unwrap_or(None))
     }
@@ -429,7 +448,7 @@ impl MorselReader for ParquetReader<'_> {
         let Some(flat) = self.flat(column).filter(may_be) else {
             return Ok(None);
         };
-        let chunks = self.chunks(column)?;
+        let chunks = self.chunks(column, &self.rows)?;
         let read = || Ok(texts::passing(&flat, &chunks, &self.rows, condition));
         // What fails here fails again, with its place, when the column is read.
         let passing = guarded(read).unwrap_or(None);
@@ -437,11 +456,10 @@ impl MorselReader for ParquetReader<'_> {
     }
 
     fn need(&mut self, rows: Range<usize>) -> bool {
-        let is_indexed = self.file.index(self.morsel.row_group).is_some();
-        if is_indexed {
+        if self.is_indexed() {
             self.rows = self.morsel.within(&rows);
         }
-        is_indexed
+        self.is_indexed()
     }
 
     fn bytes_to_read(&self, column: usize) -> usize {
@@ -466,12 +484,17 @@ impl ParquetReader<'_> {
         flat.filter(|_| self.rows.len() <= BATCH_ROWS)
     }
 
-    fn chunks(&self, column: usize) -> Result<Chunks, ReadError> {
+    /// Whether the pages with some rows can be found.
+    fn is_indexed(&self) -> bool {
+        self.file.index(self.morsel.row_group).is_some()
+    }
+
+    fn chunks(&self, column: usize, rows: &Range<usize>) -> Result<Chunks, ReadError> {
         let file_bytes = self.file.source.bytes();
         if self.fetched.bytes() > 0 {
             return Ok(Chunks::new(file_bytes, Arc::clone(&self.fetched)));
         }
-        let ranges = self.file.ranges_to_read(self.morsel, &self.rows, &[column])?;
+        let ranges = self.file.ranges_to_read(self.morsel, rows, &[column])?;
         let read = byte_source::fetch(self.file.source.as_ref(), &ranges);
         let read = read.map_err(|error| self.morsel.located(error))?;
         Ok(Chunks::new(file_bytes, Arc::new(read)))

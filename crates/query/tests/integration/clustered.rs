@@ -158,10 +158,19 @@ fn pages_without_a_row_that_passes_are_not_decoded() {
     );
     let days = |from, to| format!("day >= {} and day < {}", day(from), day(to));
     // A column has 30 pages. Of `day` all are looked at, of the others those with 16,384 rows.
-    let (few, all) = pages(&format!("select n, text from t where {}", days(20, 25)), &file);
+    let (few, all) = pages(
+        &format!("select price, text from t where {}", days(20, 25)),
+        &file,
+    );
     assert_eq!((few, all), (30 + 2 * 4, 3 * 30));
-    let (few, _) = pages(&format!("select n, text from t where {}", days(60, 70)), &file);
+    let (few, _) = pages(
+        &format!("select price, text from t where {}", days(60, 70)),
+        &file,
+    );
     assert_eq!(few, 30 + 2 * 7, "in two chunks");
+    // The numbers of few rows are read alone, if none is NULL.
+    let (few, _) = pages(&format!("select n, text from t where {}", days(20, 25)), &file);
+    assert_eq!(few, 30 + 1 + 4);
     let (most, all) = pages("select n, text from t where few = 3", &file);
     assert_eq!(most, all);
 }

@@ -44,7 +44,28 @@ pub(super) fn read<N: Number>(mut bytes: &[u8], width: usize, count: usize, into
     into.resize(begin.checked_add(count)?, N::ZERO);
     let mut left = &mut into[begin..];
     while !left.is_empty() {
-        let header = varint(&mut bytes)?;
+        let run = Run::next(&mut bytes, width)?;
+        let numbers;
+        (numbers, left) = left.split_at_mut(run.len.min(left.len()));
+        match run.packed() {
+            Some(packed) => unpack(packed, width, numbers),
+            None => numbers.fill(run.number().try_into().ok()?),
+        }
+    }
+    Some(())
+}
+
+/// Numbers of a kind.
+struct Run<'a> {
+    /// How many there are. The last ones of a packed run may stand for nothing.
+    len: usize,
+    is_packed: bool,
+    stored: &'a [u8],
+}
+
+impl<'a> Run<'a> {
+    fn next(bytes: &mut &'a [u8], width: usize) -> Option<Self> {
+        let header = varint(bytes)?;
         let run = usize::try_from(header >> 1).ok().filter(|run| *run > 0)?;
         let is_packed = header & 1 == 1;
         let (len, size) = match is_packed {
@@ -52,32 +73,77 @@ pub(super) fn read<N: Number>(mut bytes: &[u8], width: usize, count: usize, into
             false => (run, width.div_ceil(8)),
         };
         let (stored, behind) = bytes.split_at_checked(size)?;
-        bytes = behind;
-        let numbers;
-        (numbers, left) = left.split_at_mut(len.min(left.len()));
-        if is_packed {
-            unpack(stored, width, numbers);
-        } else {
-            let mut wide = [0; 4];
-            wide[..size].copy_from_slice(stored);
-            numbers.fill(u32::from_le_bytes(wide).try_into().ok()?);
-        }
+        *bytes = behind;
+        Some(Self {
+            len,
+            is_packed,
+            stored,
+        })
     }
-    Some(())
+
+    /// `None` if all numbers are the same [`number`](Self::number).
+    fn packed(&self) -> Option<&'a [u8]> {
+        self.is_packed.then_some(self.stored)
+    }
+
+    fn number(&self) -> u32 {
+        let mut wide = [0; 4];
+        wide[..self.stored.len()].copy_from_slice(self.stored);
+        u32::from_le_bytes(wide)
+    }
 }
 
 /// Appends the `count` codes of a page, which begin with a byte that is their width.
 pub(super) fn read_codes<N: Number>(bytes: &[u8], count: usize, into: &mut Vec<N>) -> Option<()> {
+    let (width, bytes) = width_of_codes(bytes, count)?;
+    read(bytes, width, count, into)
+}
+
+/// Appends those of the `count` codes of a page that are at `places`, which ascend and are below
+/// `count`.
+pub(super) fn read_codes_at(
+    bytes: &[u8],
+    count: usize,
+    places: impl IntoIterator<Item = usize>,
+    into: &mut Vec<u32>,
+) -> Option<()> {
+    let (width, mut bytes) = width_of_codes(bytes, count)?;
+    let mut places = places.into_iter().peekable();
+    let mut begin = 0;
+    while begin < count {
+        let run = Run::next(&mut bytes, width)?;
+        let end = begin.saturating_add(run.len);
+        while let Some(place) = places.next_if(|place| *place < end) {
+            into.push(match run.packed() {
+                Some(packed) => packed_at(packed, width, place - begin),
+                None => run.number(),
+            });
+        }
+        begin = end;
+    }
+    Some(())
+}
+
+/// The width of a page's codes, and what is behind it.
+fn width_of_codes(bytes: &[u8], count: usize) -> Option<(usize, &[u8])> {
     // A page of NULLs may have no codes and no width.
     let (width, bytes) = match bytes.split_first() {
         Some((width, bytes)) => (usize::from(*width), bytes),
         None if count == 0 => (0, bytes),
         None => return None,
     };
-    if width > WIDTH_MAX {
-        return None;
-    }
-    read(bytes, width, count, into)
+    (width <= WIDTH_MAX).then_some((width, bytes))
+}
+
+/// One of the numbers in `packed`.
+fn packed_at(packed: &[u8], width: usize, place: usize) -> u32 {
+    let bit = place * width;
+    // A number that begins within a byte reaches into five at most.
+    let bytes = &packed[bit / 8..packed.len().min(bit / 8 + 5)];
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let mask = (1 << width) - 1;
+    (u64::from_le_bytes(word) >> (bit % 8) & mask) as u32
 }
 
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
@@ -180,6 +246,7 @@ mod tests {
             width in 0..=WIDTH_MAX,
             parts in proptest::collection::vec((any::<bool>(), 1_usize..20, any::<u32>()), 1..10),
             short in 0_usize..8,
+            every in 1_usize..30,
         ) {
             let mask = (u64::MAX >> (64 - width.max(1))) as u32 * u32::from(width > 0);
             let (mut bytes, mut expected) = (Vec::new(), Vec::new());
@@ -197,6 +264,13 @@ mod tests {
                 }
             }
             let count = expected.len().saturating_sub(short);
+            let page = [&[width as u8], &bytes[..]].concat();
+            let places = (0..count).filter(|place| every == 1 || place % every == short % every);
+            let mut found = Vec::new();
+            prop_assert_eq!(read_codes_at(&page, count, places.clone(), &mut found), Some(()));
+            let at: Vec<u32> = places.map(|place| expected[place]).collect();
+            prop_assert_eq!(found, at);
+            prop_assert_eq!(read_codes_at(&page, expected.len() + 1, [], &mut Vec::new()), None);
             let mut found = vec![7];
             prop_assert_eq!(read(&bytes, width, count, &mut found), Some(()));
             prop_assert_eq!(&found[1..], &expected[..count]);

@@ -30,6 +30,21 @@ pub(super) fn read(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range<usiz
     }
 }
 
+/// The values of a column in `rows`, which ascend and are among the `wanted` ones; `None` as of
+/// [`read`], and if there are NULLs.
+pub(super) fn read_at(
+    column: &FlatColumn<'_>,
+    chunks: &Chunks,
+    wanted: &Range<usize>,
+    rows: &[usize],
+) -> Option<ArrayRef> {
+    match column.stored() {
+        Type::INT32 | Type::FLOAT => at_rows::<i32>(column, chunks, wanted, rows),
+        Type::INT64 | Type::DOUBLE => at_rows::<i64>(column, chunks, wanted, rows),
+        _ => None,
+    }
+}
+
 /// Whether the footer says nothing against it.
 pub(super) fn may_be(column: &FlatColumn<'_>) -> bool {
     let chunk = column.chunk;
@@ -105,6 +120,52 @@ fn of_column<N: Number>(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range
     Some(whole.slice(wanted.start - rows.start, wanted.len()))
 }
 
+fn at_rows<N: Number>(
+    column: &FlatColumn<'_>,
+    chunks: &Chunks,
+    wanted: &Range<usize>,
+    rows: &[usize],
+) -> Option<ArrayRef> {
+    let mut pages = column.pages(chunks, wanted)?;
+    let mut validity = Validity::new(column.has_nulls());
+    let mut values: Vec<N> = Vec::with_capacity(rows.len());
+    let mut codes = Vec::new();
+    let mut dictionary: Option<ScalarBuffer<N>> = None;
+    let (mut begin, mut left) = (pages.rows.start, rows);
+    while !left.is_empty() {
+        let page = pages.next()?;
+        let end = begin + page.rows;
+        if end > pages.rows.end || validity.add(page.levels(), page.rows)? < page.rows {
+            return None;
+        }
+        let (here, behind) = left.split_at(left.partition_point(|row| *row < end));
+        let places = here.iter().map(|row| row - begin);
+        if page.is_coded() {
+            codes.clear();
+            hybrid::read_codes_at(page.values(), page.rows, places, &mut codes)?;
+            let dictionary = match &dictionary {
+                Some(dictionary) => dictionary,
+                None => {
+                    let (bytes, count) = pages.dictionary()?;
+                    dictionary.insert(plain(&bytes, count)?)
+                }
+            };
+            let known = codes.iter().map_while(|code| dictionary.get(*code as usize));
+            values.extend(known);
+        } else if page.encoding == Encoding::PLAIN {
+            N::append_at(page.values(), places, &mut values);
+        } else {
+            return None;
+        }
+        (begin, left) = (end, behind);
+        if values.len() + left.len() != rows.len() {
+            return None;
+        }
+        pages.give_back(page);
+    }
+    array(values.into(), None, column.stored(), column.data_type)
+}
+
 /// The numbers of a plain page without NULLs.
 pub(super) fn of_page(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -> Option<ArrayRef> {
     match stored {
@@ -149,6 +210,9 @@ trait Number: ArrowNativeType {
     /// Appends numbers of a plain page. `None` if there are fewer.
     fn append(bytes: &[u8], count: usize, into: &mut Vec<Self>) -> Option<()>;
 
+    /// Appends the numbers at `places` of a plain page, up to one that there is not.
+    fn append_at(bytes: &[u8], places: impl Iterator<Item = usize>, into: &mut Vec<Self>);
+
     fn wide(self) -> i64;
 }
 
@@ -157,6 +221,12 @@ impl Number for i32 {
         let numbers = bytes.as_chunks().0.get(..count)?;
         into.extend(numbers.iter().map(|number| Self::from_le_bytes(*number)));
         Some(())
+    }
+
+    fn append_at(bytes: &[u8], places: impl Iterator<Item = usize>, into: &mut Vec<Self>) {
+        let (numbers, _) = bytes.as_chunks();
+        let known = places.map_while(|place| numbers.get(place));
+        into.extend(known.map(|number| Self::from_le_bytes(*number)));
     }
 
     fn wide(self) -> i64 {
@@ -169,6 +239,12 @@ impl Number for i64 {
         let numbers = bytes.as_chunks().0.get(..count)?;
         into.extend(numbers.iter().map(|number| Self::from_le_bytes(*number)));
         Some(())
+    }
+
+    fn append_at(bytes: &[u8], places: impl Iterator<Item = usize>, into: &mut Vec<Self>) {
+        let (numbers, _) = bytes.as_chunks();
+        let known = places.map_while(|place| numbers.get(place));
+        into.extend(known.map(|number| Self::from_le_bytes(*number)));
     }
 
     fn wide(self) -> i64 {
@@ -192,8 +268,8 @@ fn plain<N: Number>(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<N>> {
 mod tests {
     use ::parquet::basic::{Compression, ZstdLevel};
     use ::parquet::file::properties::{WriterProperties, WriterVersion};
-    use arrow::array::{Decimal128Array, RecordBatch};
-    use arrow::compute::cast;
+    use arrow::array::{Decimal128Array, RecordBatch, UInt64Array};
+    use arrow::compute::{cast, take};
     use proptest::prelude::*;
 
     use super::super::written::assert_reads;
@@ -239,6 +315,7 @@ mod tests {
             page_rows in 1_usize..200,
             group_rows in 1_usize..700,
             cut in 0_usize..700,
+            every in 1_usize..90,
         ) {
             let rows: Vec<_> = rows.iter().map(|&(number, is_null)| (number % values, is_null)).collect();
             let batch = batch(&rows, nulls);
@@ -261,7 +338,15 @@ mod tests {
             };
             assert_reads(&batch, properties.build(), cut, |column, chunks, wanted| {
                 assert!(may_be(column));
-                read(column, chunks, wanted).expect("known pages")
+                let all = read(column, chunks, wanted).expect("known pages");
+                let some: Vec<usize> = wanted.clone().filter(|row| row % every == 0).collect();
+                let at = read_at(column, chunks, wanted, &some);
+                assert!(at.is_some() || nulls, "a column without NULL");
+                if let Some(at) = at {
+                    let places = UInt64Array::from_iter_values(some.iter().map(|row| (row - wanted.start) as u64));
+                    assert_eq!(&at, &take(&all, &places, None).unwrap());
+                }
+                all
             });
         }
     }

@@ -63,6 +63,12 @@ impl<'a> FlatColumn<'a> {
         self.chunk.column_descr().max_def_level() > 0
     }
 
+    /// Whether the footer says that no row is NULL.
+    pub(super) fn is_without_nulls(&self) -> bool {
+        let nulls = self.chunk.statistics().and_then(|known| known.null_count_opt());
+        !self.has_nulls() || nulls == Some(0)
+    }
+
     /// The pages with some of `wanted`. For a part of the rows there must be a page index.
     pub(super) fn pages(&self, chunks: &Chunks, wanted: &Range<usize>) -> Option<Pages> {
         let metadata = self.metadata.metadata();

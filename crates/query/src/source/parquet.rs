@@ -421,9 +421,13 @@ impl MorselReader for ParquetReader<'_> {
     }
 
     fn values_at(&mut self, column: usize, rows: &[usize]) -> Result<Option<ArrayRef>, ReadError> {
-        let has_values = |flat: &FlatColumn<'_>| numbers::may_be(flat) && flat.is_without_nulls();
-        let Some(flat) = self.flat(column).filter(has_values) else {
+        let Some(flat) = self.flat(column).filter(FlatColumn::is_without_nulls) else {
             return Ok(None);
+        };
+        let read_at = match numbers::may_be(&flat) {
+            true => numbers::read_at,
+            false if has_own_texts(&flat) => texts::read_at,
+            false => return Ok(None),
         };
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return Ok(None);
@@ -434,7 +438,7 @@ impl MorselReader for ParquetReader<'_> {
         };
         let chunks = self.chunks(column, &wanted)?;
         let rows: Vec<usize> = rows.iter().map(|row| self.morsel.rows.start + row).collect();
-        let read = || Ok(numbers::read_at(&flat, &chunks, &wanted, &rows));
+        let read = || Ok(read_at(&flat, &chunks, &wanted, &rows));
         // What fails here fails again, with its place, when the column is read.
         Ok(guarded(read).unwrap_or(None))
     }
@@ -444,8 +448,7 @@ impl MorselReader for ParquetReader<'_> {
         column: usize,
         condition: &dyn TextCondition,
     ) -> Result<Option<Box<dyn PassingTexts>>, ReadError> {
-        let may_be = |flat: &FlatColumn<'_>| texts::may_be(flat) && !coded::may_be(flat);
-        let Some(flat) = self.flat(column).filter(may_be) else {
+        let Some(flat) = self.flat(column).filter(has_own_texts) else {
             return Ok(None);
         };
         let chunks = self.chunks(column, &self.rows)?;
@@ -475,6 +478,11 @@ impl MorselReader for ParquetReader<'_> {
         })
         .unwrap_or(0)
     }
+}
+
+/// Whether a column of texts does not come as codes, by which rows are grouped and filtered faster.
+fn has_own_texts(column: &FlatColumn<'_>) -> bool {
+    texts::may_be(column) && !coded::may_be(column)
 }
 
 impl ParquetReader<'_> {

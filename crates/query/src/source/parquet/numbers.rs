@@ -2,7 +2,8 @@
 //! the other.
 //!
 //! The `parquet` crate's reader decompresses a dictionary that no page needs, and makes 128-bit
-//! decimals of 64-bit numbers. What is not as expected here is left to it.
+//! decimals of 64-bit numbers. Where few rows are wanted, only their values are taken here. What is
+//! not as expected is left to that reader.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -127,19 +128,11 @@ fn at_rows<N: Number>(
     rows: &[usize],
 ) -> Option<ArrayRef> {
     let mut pages = column.pages(chunks, wanted)?;
-    let mut validity = Validity::new(column.has_nulls());
     let mut values: Vec<N> = Vec::with_capacity(rows.len());
     let mut codes = Vec::new();
     let mut dictionary: Option<ScalarBuffer<N>> = None;
-    let (mut begin, mut left) = (pages.rows.start, rows);
-    while !left.is_empty() {
-        let page = pages.next()?;
-        let end = begin + page.rows;
-        if end > pages.rows.end || validity.add(page.levels(), page.rows)? < page.rows {
-            return None;
-        }
-        let (here, behind) = left.split_at(left.partition_point(|row| *row < end));
-        let places = here.iter().map(|row| row - begin);
+    pages.at_rows(rows, |pages, page, places| {
+        let count = values.len() + places.len();
         if page.is_coded() {
             codes.clear();
             hybrid::read_codes_at(page.values(), page.rows, places, &mut codes)?;
@@ -157,12 +150,8 @@ fn at_rows<N: Number>(
         } else {
             return None;
         }
-        (begin, left) = (end, behind);
-        if values.len() + left.len() != rows.len() {
-            return None;
-        }
-        pages.give_back(page);
-    }
+        (values.len() == count).then_some(())
+    })?;
     array(values.into(), None, column.stored(), column.data_type)
 }
 

@@ -19,6 +19,7 @@ use arrow::datatypes::DataType;
 use bytes::Bytes;
 
 use super::chunks::{self, Chunks};
+use super::validity::Validity;
 
 /// A column in a row group, without repetition and of no deeper structure.
 #[derive(Clone, Copy)]
@@ -227,6 +228,31 @@ impl Pages {
             rows: usize::try_from(rows).ok()?,
             encoding,
         })
+    }
+
+    /// Hands `take` each page with some of `rows`, which ascend, and their places in it. `None` if `take`
+    /// says so, or if a row is NULL or in no page.
+    pub(super) fn at_rows(
+        &mut self,
+        rows: &[usize],
+        mut take: impl FnMut(&mut Self, &DataPage, &mut dyn ExactSizeIterator<Item = usize>) -> Option<()>,
+    ) -> Option<()> {
+        let mut validity = Validity::new(self.has_nulls);
+        let (mut begin, mut left) = (self.rows.start, rows);
+        while !left.is_empty() {
+            let page = self.next()?;
+            let end = begin + page.rows;
+            if end > self.rows.end || validity.add(page.levels(), page.rows)? < page.rows {
+                return None;
+            }
+            let (here, behind) = left.split_at(left.partition_point(|row| *row < end));
+            if !here.is_empty() {
+                take(self, &page, &mut here.iter().map(|row| row - begin))?;
+            }
+            (begin, left) = (end, behind);
+            self.give_back(page);
+        }
+        Some(())
     }
 
     /// Lets the next page have the memory of one that is no longer needed.

@@ -7,8 +7,8 @@
 //!   page 2   plain texts               the bytes are searched                 row 41,012 passes: a copy
 //! ```
 //!
-//! The `parquet` crate's reader would make a view of each row. What is not as expected here is left to
-//! it, with what is damaged.
+//! The `parquet` crate's reader would make a view of each row, also where few rows are wanted. Here
+//! these are copied alone. What is not as expected is left to that reader, with what is damaged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(super) fn passing(
     let mut validity = Validity::new(column.has_nulls());
     let mut found = BooleanBufferBuilder::new(rows.len());
     let mut passing = Texts::default();
-    let mut dictionary: Option<Dictionary> = None;
+    let mut dictionary: Option<(Dictionary, BooleanBuffer)> = None;
     let (mut codes, mut ends) = (Vec::<u32>::new(), Vec::new());
     while found.len() < rows.len() {
         let page = pages.next()?;
@@ -67,17 +67,20 @@ pub(super) fn passing(
         }
         let count = validity.add(page.levels(), page.rows)?;
         let answers = if page.is_coded() {
-            let dictionary = match &mut dictionary {
+            let (dictionary, met) = match &mut dictionary {
                 Some(dictionary) => dictionary,
-                None => dictionary.insert(Dictionary::read(&mut pages, condition)?),
+                None => {
+                    let read = Dictionary::read(&mut pages)?;
+                    let met = condition.answers(&read.texts());
+                    dictionary.insert((read, met))
+                }
             };
             codes.clear();
             hybrid::read_codes(page.values(), count, &mut codes)?;
-            if codes.iter().any(|code| *code as usize >= dictionary.ends.len()) {
+            if codes.iter().any(|code| *code as usize >= met.len()) {
                 return None;
             }
-            let answers =
-                BooleanBuffer::collect_bool(count, |at| dictionary.answers.value(codes[at] as usize));
+            let answers = BooleanBuffer::collect_bool(count, |at| met.value(codes[at] as usize));
             for at in answers.set_indices() {
                 dictionary.add(codes[at], &mut passing)?;
             }
@@ -87,8 +90,7 @@ pub(super) fn passing(
             let texts = SpacedTexts::new(page.values(), &ends, LENGTH);
             let answers = condition.answers(&texts);
             for place in answers.set_indices() {
-                let place = passing.push(texts.text(place))?;
-                passing.of_rows.push(place);
+                passing.add(texts.text(place))?;
             }
             answers
         } else {
@@ -111,6 +113,47 @@ pub(super) fn passing(
         before: found.slice(0, skipped).count_set_bits(),
         texts: passing,
     })
+}
+
+/// The texts in `rows`, which ascend and are among the `wanted` ones; `None` if there are other pages,
+/// or NULLs.
+pub(super) fn read_at(
+    column: &FlatColumn<'_>,
+    chunks: &Chunks,
+    wanted: &Range<usize>,
+    rows: &[usize],
+) -> Option<ArrayRef> {
+    let mut pages = column.pages(chunks, wanted)?;
+    let mut texts = Texts::default();
+    let mut dictionary: Option<Dictionary> = None;
+    let (mut codes, mut ends) = (Vec::new(), Vec::new());
+    pages.at_rows(rows, |pages, page, places| {
+        if page.is_coded() {
+            let dictionary = match &mut dictionary {
+                Some(dictionary) => dictionary,
+                None => dictionary.insert(Dictionary::read(pages)?),
+            };
+            codes.clear();
+            hybrid::read_codes_at(page.values(), page.rows, places, &mut codes)?;
+            for &code in &codes {
+                dictionary.add(code, &mut texts)?;
+            }
+        } else if page.encoding == Encoding::PLAIN {
+            find_ends(page.values(), page.rows, &mut ends)?;
+            let all = SpacedTexts::new(page.values(), &ends, LENGTH);
+            for place in places {
+                texts.add(all.text(place))?;
+            }
+        } else {
+            return None;
+        }
+        Some(())
+    })?;
+    let mut found = StringViewBuilder::with_capacity(rows.len());
+    for place in 0..texts.of_rows.len() {
+        found.append_value(texts.of_row(place)?);
+    }
+    Some(Arc::new(found.finish()))
 }
 
 /// Finds the ends of `count` plain texts, each behind its length. `None` if these are no such texts.
@@ -147,28 +190,29 @@ const NOWHERE: u32 = u32::MAX;
 struct Dictionary {
     bytes: Bytes,
     ends: Vec<u32>,
-    answers: BooleanBuffer,
     /// The place of each of its texts among those that pass, or [`NOWHERE`] until a row has it.
     places: Vec<u32>,
 }
 
 impl Dictionary {
-    fn read(pages: &mut Pages, condition: &dyn TextCondition) -> Option<Self> {
+    fn read(pages: &mut Pages) -> Option<Self> {
         let (bytes, count) = pages.dictionary()?;
         let mut ends = Vec::new();
         find_ends(&bytes, count, &mut ends)?;
-        let answers = condition.answers(&SpacedTexts::new(&bytes, &ends, LENGTH));
         Some(Self {
             bytes,
             places: vec![NOWHERE; count],
             ends,
-            answers,
         })
     }
 
-    /// Adds a row that passes by its code.
+    fn texts(&self) -> SpacedTexts<'_> {
+        SpacedTexts::new(&self.bytes, &self.ends, LENGTH)
+    }
+
+    /// Adds a row that passes by its code. `None` if it stands for no text.
     fn add(&mut self, code: u32, passing: &mut Texts) -> Option<()> {
-        let place = &mut self.places[code as usize];
+        let place = self.places.get_mut(code as usize)?;
         if *place == NOWHERE {
             let texts = SpacedTexts::new(&self.bytes, &self.ends, LENGTH);
             *place = passing.push(texts.text(code as usize))?;
@@ -198,6 +242,19 @@ impl Texts {
         Some(place)
     }
 
+    /// Adds a row that passes by its text.
+    fn add(&mut self, text: &[u8]) -> Option<()> {
+        let place = self.push(text)?;
+        self.of_rows.push(place);
+        Some(())
+    }
+
+    /// The text of one of the rows that pass.
+    fn of_row(&self, passing: usize) -> Option<&str> {
+        let texts = SpacedTexts::new(&self.bytes, &self.ends, 0);
+        std::str::from_utf8(texts.text(self.of_rows[passing] as usize)).ok()
+    }
+
     fn size(&self) -> usize {
         self.bytes.capacity() + (self.ends.capacity() + self.of_rows.capacity()) * size_of::<u32>()
     }
@@ -217,7 +274,6 @@ impl PassingTexts for Passing {
     }
 
     fn texts(&self, rows: &mut dyn Iterator<Item = usize>) -> Option<ArrayRef> {
-        let spaced = SpacedTexts::new(&self.texts.bytes, &self.texts.ends, 0);
         let mut found = StringViewBuilder::new();
         let (mut at, mut passed) = (0, self.before);
         for row in rows {
@@ -226,8 +282,7 @@ impl PassingTexts for Passing {
             }
             passed += self.rows.slice(at, row - at).count_set_bits();
             at = row;
-            let text = spaced.text(self.texts.of_rows[passed] as usize);
-            found.append_value(std::str::from_utf8(text).ok()?);
+            found.append_value(self.texts.of_row(passed)?);
         }
         Some(Arc::new(found.finish()))
     }
@@ -305,6 +360,7 @@ mod tests {
             page_rows in 1_usize..100,
             group_rows in 1_usize..500,
             cut in 0_usize..500,
+            every in 1_usize..70,
         ) {
             let column = rows.iter().map(|(text, is_null)| (!(nulls && *is_null)).then_some(text));
             let column: ArrayRef = Arc::new(StringViewArray::from_iter(column));
@@ -323,6 +379,9 @@ mod tests {
             assert_reads(&batch, properties, cut, |column, chunks, wanted| {
                 assert!(may_be(column));
                 let mut found: Vec<Option<String>> = vec![None; wanted.len()];
+                let some: Vec<usize> = wanted.clone().filter(|row| row % every == 0).collect();
+                let at = read_at(column, chunks, wanted, &some);
+                assert!(at.is_some() || nulls, "a column without NULL");
                 for condition in &conditions {
                     let passing = passing(column, chunks, wanted, condition).expect("plain pages, or codes");
                     let all = passing.texts(&mut passing.rows().set_indices()).unwrap();
@@ -337,6 +396,10 @@ mod tests {
                         assert!(passing.texts(&mut std::iter::once(other)).is_none());
                     }
                     assert!(passing.bytes() > 0 || all.is_empty());
+                }
+                if let Some(at) = at {
+                    let texts = some.iter().map(|row| found[row - wanted.start].as_deref());
+                    assert_eq!(at.as_string_view(), &StringViewArray::from_iter(texts));
                 }
                 Arc::new(StringViewArray::from_iter(found))
             });

@@ -187,7 +187,7 @@ impl<'t> Morsel<'t> {
     fn texts_where(&self, condition: &TextSearch) -> Result<Option<Part<Box<dyn PassingTexts>>>, ExecError> {
         let column = condition.column();
         let texts = self.reserving(
-            column,
+            |reader| reader.bytes_to_read(column),
             |reader| reader.texts_where(column, condition),
             |texts, _, _| texts.as_ref().map_or(0, |texts| texts.bytes()),
         )?;
@@ -253,10 +253,13 @@ impl<'t> Morsel<'t> {
     }
 
     fn values_at(&self, column: usize, rows: &[usize]) -> Result<Option<ArrayRef>, ExecError> {
-        let values = self.read(
-            column,
+        let values = self.reserving(
+            |reader| reader.bytes_to_read_at(column, rows),
             |reader| reader.values_at(column, rows),
-            |values| values.iter().cloned().collect(),
+            |values, _, _| {
+                let arrays: Vec<ArrayRef> = values.iter().cloned().collect();
+                RetainedSize::by(&arrays, &self.borrowed.borrow()).own
+            },
         )?;
         if let Some(values) = &values {
             self.check(column, rows.len(), values.len(), values.data_type())?;
@@ -271,7 +274,8 @@ impl<'t> Morsel<'t> {
         read: impl FnOnce(&mut dyn MorselReader) -> Result<R, ReadError>,
         arrays: impl FnOnce(&R) -> Vec<ArrayRef>,
     ) -> Result<R, ExecError> {
-        self.reserving(column, read, |found, reader, to_read| {
+        let bytes_to_read = |reader: &dyn MorselReader| reader.bytes_to_read(column);
+        self.reserving(bytes_to_read, read, |found, reader, to_read| {
             let arrays = arrays(found);
             let mut borrowed = self.borrowed.borrow_mut();
             if to_read > 0 {
@@ -284,17 +288,17 @@ impl<'t> Morsel<'t> {
         })
     }
 
-    /// Reads with the most that a column takes reserved, then with the bytes that are `kept`.
+    /// Reads with the most that reading takes reserved, then with the bytes that are `kept`.
     fn reserving<R>(
         &self,
-        column: usize,
+        to_read: impl FnOnce(&dyn MorselReader) -> usize,
         read: impl FnOnce(&mut dyn MorselReader) -> Result<R, ReadError>,
         kept: impl FnOnce(&R, &dyn MorselReader, usize) -> usize,
     ) -> Result<R, ExecError> {
         let mut reader = self.reader()?;
         let mut reservation = self.reservation.borrow_mut();
         let before = reservation.bytes();
-        let to_read = reader.bytes_to_read(column);
+        let to_read = to_read(&*reader);
         reservation.grow(to_read)?;
         let found = read(&mut *reader)?;
         reservation.resize(before + kept(&found, &*reader, to_read))?;

@@ -136,11 +136,19 @@ pub trait MorselReader {
         false
     }
 
-    /// The most bytes that [`column`](Self::column), or one of the other ways, allocates for `column`.
-    /// The default is 0: the table has the values, or the reader [holds](Self::bytes) them.
+    /// The most bytes that [`column`](Self::column), [`codes`](Self::codes) or
+    /// [`texts_where`](Self::texts_where) allocates for `column`. The default is 0: the table has the
+    /// values, or the reader [holds](Self::bytes) them.
     fn bytes_to_read(&self, column: usize) -> usize {
         let _ = column;
         0
+    }
+
+    /// The most bytes that [`values_at`](Self::values_at) allocates for `column`. The default is as many
+    /// as for the whole column.
+    fn bytes_to_read_at(&self, column: usize, rows: &[usize]) -> usize {
+        let _ = rows;
+        self.bytes_to_read(column)
     }
 
     /// The bytes of values that the reader holds and its table does not. The default is 0.

@@ -429,13 +429,7 @@ impl MorselReader for ParquetReader<'_> {
             false if has_own_texts(&flat) => texts::read_at,
             false => return Ok(None),
         };
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-            return Ok(None);
-        };
-        let wanted = match self.is_indexed() {
-            true => self.morsel.within(&(*first..*last + 1)),
-            false => self.rows.clone(),
-        };
+        let wanted = self.around(rows);
         let chunks = self.chunks(column, &wanted)?;
         let rows: Vec<usize> = rows.iter().map(|row| self.morsel.rows.start + row).collect();
         let read = || Ok(read_at(&flat, &chunks, &wanted, &rows));
@@ -468,12 +462,20 @@ impl MorselReader for ParquetReader<'_> {
     fn bytes_to_read(&self, column: usize) -> usize {
         let (row_group, rows) = (self.morsel.row_group, &self.rows);
         guarded(|| {
-            let read = match self.fetched.bytes() {
-                0 => chunks::bytes_of(&self.file.ranges(row_group, rows, &[column])?),
-                _ => 0,
-            };
+            let read = self.bytes_to_fetch(column, rows)?;
             let as_codes = self.flat(column).is_some_and(|flat| coded::is(&flat));
             let decoded = chunks::bytes_to_read(&self.file.metadata, row_group, rows.len(), column, as_codes);
+            Ok(decoded.saturating_add(read))
+        })
+        .unwrap_or(0)
+    }
+
+    fn bytes_to_read_at(&self, column: usize, rows: &[usize]) -> usize {
+        let wanted = self.around(rows);
+        guarded(|| {
+            let read = self.bytes_to_fetch(column, &wanted)?;
+            let (metadata, row_group) = (&self.file.metadata, self.morsel.row_group);
+            let decoded = chunks::bytes_to_read_at(metadata, row_group, &wanted, rows.len(), column);
             Ok(decoded.saturating_add(read))
         })
         .unwrap_or(0)
@@ -495,6 +497,25 @@ impl ParquetReader<'_> {
     /// Whether the pages with some rows can be found.
     fn is_indexed(&self) -> bool {
         self.file.index(self.morsel.row_group).is_some()
+    }
+
+    /// Those from the first to the last of `rows`, as rows of the row group, if their pages can be found.
+    fn around(&self, rows: &[usize]) -> Range<usize> {
+        match rows.first().zip(rows.last()) {
+            Some((first, last)) if self.is_indexed() => self.morsel.within(&(*first..*last + 1)),
+            _ => self.rows.clone(),
+        }
+    }
+
+    /// If the reader reads by itself.
+    fn bytes_to_fetch(&self, column: usize, rows: &Range<usize>) -> Result<usize, String> {
+        match self.fetched.bytes() {
+            0 => {
+                let ranges = self.file.ranges(self.morsel.row_group, rows, &[column])?;
+                Ok(chunks::bytes_of(&ranges))
+            }
+            _ => Ok(0),
+        }
     }
 
     fn chunks(&self, column: usize, rows: &Range<usize>) -> Result<Chunks, ReadError> {

@@ -192,6 +192,60 @@ pub(super) fn bytes_to_read(
     bytes
 }
 
+/// Bytes that decoding `count` of `rows` allocates: a dictionary, a page at a time, and the values. An
+/// upper estimate if there is no page index.
+pub(super) fn bytes_to_read_at(
+    metadata: &ArrowReaderMetadata,
+    row_group: usize,
+    rows: &Range<usize>,
+    count: usize,
+    column: usize,
+) -> usize {
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), [column]);
+    let width = metadata.schema().field(column).data_type().primitive_width();
+    let metadata = metadata.metadata();
+    let index = metadata.offset_index().and_then(|index| index.get(row_group));
+    let group = metadata.row_group(row_group);
+    let group_rows = usize::try_from(group.num_rows()).unwrap_or(0).max(1);
+    let mut bytes = 0usize;
+    for (leaf, chunk) in group.columns().iter().enumerate() {
+        if !mask.leaf_included(leaf) {
+            continue;
+        }
+        let (start, stored) = chunk.byte_range();
+        let (mut largest, mut page_rows) = (stored, group_rows);
+        if let Some(pages) = index.and_then(|index| index.get(leaf))
+            && let [first, ..] = &pages.page_locations()[..]
+        {
+            let some = pages_of_rows(pages.page_locations(), rows);
+            let some = some.map(|(page, rows)| (&pages.page_locations()[page], rows));
+            (largest, page_rows) = some.fold((0, 0), |(bytes, most), (page, rows)| {
+                let size = u64::try_from(page.compressed_page_size).unwrap_or(0);
+                (
+                    bytes.max(size),
+                    most.max(rows.end.min(group_rows).saturating_sub(rows.start)),
+                )
+            });
+            let dictionary = u64::try_from(first.offset).unwrap_or(0).saturating_sub(start);
+            largest = largest.saturating_add(dictionary);
+        }
+        let decompressed = u64::try_from(chunk.uncompressed_size()).unwrap_or(0);
+        let pages = match chunk.compression() {
+            Compression::UNCOMPRESSED => 0,
+            _ => u128::from(largest.min(stored)) * u128::from(decompressed) / u128::from(stored.max(1)),
+        };
+        let text = usize::try_from(decompressed).unwrap_or(usize::MAX) / group_rows;
+        // A text is copied twice, and has a view.
+        let value = width.unwrap_or(size_of::<u128>().saturating_add(text.saturating_mul(2)));
+        // A row of a page has a level, and a code or an end.
+        bytes = bytes
+            .saturating_add(count.saturating_mul(value))
+            .saturating_add(page_rows.saturating_mul(2 * size_of::<u32>()))
+            .saturating_add(usize::try_from(pages).unwrap_or(usize::MAX));
+    }
+    bytes
+}
+
 /// The most values that the dictionary is likely to have; 0 without a dictionary.
 fn dictionary_values(chunk: &ColumnChunkMetaData) -> usize {
     let Some(begin) = chunk.dictionary_page_offset() else {

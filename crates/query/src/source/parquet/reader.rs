@@ -1,0 +1,226 @@
+//! Reads the columns of a morsel: each in the first way that its pages allow.
+//!
+//! ```text
+//!   few rows are left   values of these rows    numbers, texts
+//!   all pages coded     codes and values        coded
+//!   a text is looked    texts that have it      texts
+//!   else                values                  numbers, or the parquet crate's reader
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::concat;
+use columnar::{Codes, Fetched, MorselReader, PassingTexts, ReadError, TextCondition};
+
+use super::super::byte_source;
+use super::chunks::{self, Chunks};
+use super::damage::guarded;
+use super::file::{Morsel, ParquetFile};
+use super::pages::FlatColumn;
+use super::{coded, numbers, texts};
+
+/// Rows decoded at once, bounded since the footer's count sizes the allocation.
+const BATCH_ROWS: usize = 1 << 20;
+
+pub(super) struct ParquetReader<'a> {
+    file: &'a ParquetFile,
+    morsel: &'a Morsel,
+    /// Those to read of the row group.
+    rows: Range<usize>,
+    /// No bytes if they were at hand.
+    fetched: Arc<Fetched>,
+}
+
+impl<'a> ParquetReader<'a> {
+    pub(super) fn new(file: &'a ParquetFile, morsel: &'a Morsel, fetched: Fetched) -> Self {
+        Self {
+            file,
+            morsel,
+            rows: morsel.rows.clone(),
+            fetched: Arc::new(fetched),
+        }
+    }
+}
+
+impl MorselReader for ParquetReader<'_> {
+    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        let chunks = self.chunks(column, &self.rows)?;
+        let read = || {
+            let flat = self.flat(column).filter(numbers::may_be);
+            Ok(flat.and_then(|flat| numbers::read(&flat, &chunks, &self.rows)))
+        };
+        // What fails here fails again, with its place, in the reader that knows all encodings.
+        if let Some(values) = guarded(read).unwrap_or(None) {
+            return Ok(values);
+        }
+        guarded(|| self.read(column, chunks)).map_err(|message| {
+            self.file
+                .error(message)
+                .in_part(format!("row group {}", self.morsel.row_group))
+                .in_column(self.file.metadata.schema().field(column).name())
+        })
+    }
+
+    fn codes(&mut self, column: usize) -> Result<Option<Codes>, ReadError> {
+        let Some(flat) = self.flat(column).filter(coded::may_be) else {
+            return Ok(None);
+        };
+        let chunks = self.chunks(column, &self.rows)?;
+        let read = || Ok(coded::read(&flat, &chunks, &self.rows));
+        // What fails here fails again, with its place, when the column is read.
+        Ok(guarded(read).unwrap_or(None))
+    }
+
+    fn values_at(&mut self, column: usize, rows: &[usize]) -> Result<Option<ArrayRef>, ReadError> {
+        let Some(flat) = self.flat(column).filter(FlatColumn::is_without_nulls) else {
+            return Ok(None);
+        };
+        let read_at = match numbers::may_be(&flat) {
+            true => numbers::read_at,
+            false if has_own_texts(&flat) => texts::read_at,
+            false => return Ok(None),
+        };
+        let wanted = self.around(rows);
+        let chunks = self.chunks(column, &wanted)?;
+        let rows: Vec<usize> = rows.iter().map(|row| self.morsel.rows.start + row).collect();
+        let read = || Ok(read_at(&flat, &chunks, &wanted, &rows));
+        // What fails here fails again, with its place, when the column is read.
+        Ok(guarded(read).unwrap_or(None))
+    }
+
+    fn texts_where(
+        &mut self,
+        column: usize,
+        condition: &dyn TextCondition,
+    ) -> Result<Option<Box<dyn PassingTexts>>, ReadError> {
+        let Some(flat) = self.flat(column).filter(has_own_texts) else {
+            return Ok(None);
+        };
+        let chunks = self.chunks(column, &self.rows)?;
+        let read = || Ok(texts::passing(&flat, &chunks, &self.rows, condition));
+        // What fails here fails again, with its place, when the column is read.
+        let passing = guarded(read).unwrap_or(None);
+        Ok(passing.map(|passing| -> Box<dyn PassingTexts> { Box::new(passing) }))
+    }
+
+    fn need(&mut self, rows: Range<usize>) -> bool {
+        if self.is_indexed() {
+            self.rows = self.morsel.within(&rows);
+        }
+        self.is_indexed()
+    }
+
+    fn bytes_to_read(&self, column: usize) -> usize {
+        let (row_group, rows) = (self.morsel.row_group, &self.rows);
+        guarded(|| {
+            let read = self.bytes_to_fetch(column, rows)?;
+            let as_codes = self.flat(column).is_some_and(|flat| coded::is(&flat));
+            let decoded = chunks::bytes_to_read(&self.file.metadata, row_group, rows.len(), column, as_codes);
+            Ok(decoded.saturating_add(read))
+        })
+        .unwrap_or(0)
+    }
+
+    fn bytes_to_read_at(&self, column: usize, rows: &[usize]) -> usize {
+        let wanted = self.around(rows);
+        guarded(|| {
+            let read = self.bytes_to_fetch(column, &wanted)?;
+            let (metadata, row_group) = (&self.file.metadata, self.morsel.row_group);
+            let decoded = chunks::bytes_to_read_at(metadata, row_group, &wanted, rows.len(), column);
+            Ok(decoded.saturating_add(read))
+        })
+        .unwrap_or(0)
+    }
+}
+
+impl ParquetReader<'_> {
+    /// For readers that decode all rows at once.
+    fn flat(&self, column: usize) -> Option<FlatColumn<'_>> {
+        let flat = FlatColumn::of(&self.file.metadata, self.morsel.row_group, column);
+        flat.filter(|_| self.rows.len() <= BATCH_ROWS)
+    }
+
+    /// Whether the pages with some rows can be found.
+    fn is_indexed(&self) -> bool {
+        self.file.index(self.morsel.row_group).is_some()
+    }
+
+    /// Those from the first to the last of `rows`, as rows of the row group, if their pages can be found.
+    fn around(&self, rows: &[usize]) -> Range<usize> {
+        match rows.first().zip(rows.last()) {
+            Some((first, last)) if self.is_indexed() => self.morsel.within(&(*first..*last + 1)),
+            _ => self.rows.clone(),
+        }
+    }
+
+    /// If the reader reads by itself.
+    fn bytes_to_fetch(&self, column: usize, rows: &Range<usize>) -> Result<usize, String> {
+        match self.fetched.bytes() {
+            0 => {
+                let ranges = self.file.ranges(self.morsel.row_group, rows, &[column])?;
+                Ok(chunks::bytes_of(&ranges))
+            }
+            _ => Ok(0),
+        }
+    }
+
+    fn chunks(&self, column: usize, rows: &Range<usize>) -> Result<Chunks, ReadError> {
+        let file_bytes = self.file.source.bytes();
+        if self.fetched.bytes() > 0 {
+            return Ok(Chunks::new(file_bytes, Arc::clone(&self.fetched)));
+        }
+        let ranges = self.file.ranges_to_read(self.morsel, rows, &[column])?;
+        let read = byte_source::fetch(self.file.source.as_ref(), &ranges);
+        let read = read.map_err(|error| self.morsel.located(error))?;
+        Ok(Chunks::new(file_bytes, Arc::new(read)))
+    }
+
+    fn read(&self, column: usize, chunks: Chunks) -> Result<ArrayRef, String> {
+        let (row_group, rows) = (self.morsel.row_group, &self.rows);
+        let group_rows = self.file.all_rows(row_group);
+        let mask = ProjectionMask::roots(self.file.metadata.parquet_schema(), [column]);
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.file.metadata.clone())
+                .with_row_groups(vec![row_group])
+                .with_projection(mask)
+                .with_batch_size(rows.len().min(BATCH_ROWS));
+        if *rows != group_rows {
+            let rows = std::iter::once(rows.clone());
+            let selection = RowSelection::from_consecutive_ranges(rows, group_rows.end);
+            builder = builder.with_row_selection(selection);
+        }
+        let mut reader = builder.build().map_err(|error| error.to_string())?;
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(1);
+        let mut found = 0;
+        // A further call at the reader's end would allocate an unreserved batch.
+        while found < rows.len()
+            && let Some(batch) = reader.next()
+        {
+            let batch = batch.map_err(|error| error.to_string())?;
+            found += batch.num_rows();
+            arrays.push(batch.column(0).clone());
+        }
+        if found != rows.len() {
+            return Err(format!(
+                "the column has {found} values where the row group has {} rows",
+                rows.len()
+            ));
+        }
+        match arrays.len() {
+            1 => Ok(arrays.remove(0)),
+            _ => {
+                let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+                concat(&arrays).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+/// Whether a column of texts does not come as codes, by which rows are grouped and filtered faster.
+fn has_own_texts(column: &FlatColumn<'_>) -> bool {
+    texts::may_be(column) && !coded::may_be(column)
+}

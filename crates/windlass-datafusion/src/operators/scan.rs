@@ -23,6 +23,7 @@ use pipeline_exec::{Stage as _, lock};
 use super::outside::outside;
 use super::replaced::Replaced;
 use super::selection::{Needed, Selection};
+use super::source::Source;
 use crate::windlass::Windlass;
 
 /// Gives the rows of a table that pass a filter while they are read, in the partitions of the plan
@@ -171,7 +172,7 @@ type Fetching = Option<BoxFuture<'static, Result<(), String>>>;
 impl Reading {
     fn rows(self, opened: Opened, slots: StepBy<Range<usize>>) -> impl Stream<Item = Result<RecordBatch>> {
         let batches = BatchCoalescer::new(Arc::clone(&self.schema), self.batch_rows)
-            .with_biggest_coalesce_batch_size(Some(self.batch_rows / 4 * 3));
+            .with_biggest_coalesce_batch_size(Some(self.enough_rows()));
         let mut left = Left {
             opened,
             slots,
@@ -221,6 +222,15 @@ impl Reading {
                 left.unbroken = 0;
                 turn().await;
             }
+        }
+    }
+
+    /// The fewest rows that are given on as they are; fewer are copied together. Of a batch in memory they
+    /// are those of DataFusion's own filter. Chunks of a file are longer and are cut to batches.
+    fn enough_rows(&self) -> usize {
+        match &self.selection.source {
+            Source::Memory(_) => self.batch_rows / 2,
+            Source::Files { .. } => self.batch_rows / 4 * 3,
         }
     }
 

@@ -22,6 +22,10 @@ impl FewRows {
         Self { rows, columns }
     }
 
+    pub(super) fn has(&self, column: usize) -> bool {
+        self.columns.get(&column).is_some_and(Option::is_some)
+    }
+
     /// The columns that were read, and from which row to which.
     pub(super) fn columns_read(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
         let all = self.rows[0]..self.rows[self.rows.len() - 1] + 1;
@@ -105,6 +109,7 @@ mod tests {
         assert_eq!(of(0..10, &[2, 4]), None, "a row that was not left");
         assert_eq!(of(0..10, &[9, 9]), None);
         assert_eq!(few.columns_read().collect::<Vec<_>>(), [(0, 2..10)]);
+        assert_eq!((few.has(0), few.has(1)), (true, false));
     }
 
     #[test]
@@ -116,6 +121,6 @@ mod tests {
         assert!(of(0, is_not_read).is_none(), "another row");
         assert!(of(1, |_| Ok(None)).is_none());
         assert!(of(1, is_not_read).is_none());
-        assert_eq!(few.columns_read().count(), 0);
+        assert_eq!((few.columns_read().count(), few.has(3)), (0, false));
     }
 }

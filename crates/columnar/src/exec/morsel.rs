@@ -36,7 +36,8 @@ pub(crate) struct Morsel<'t> {
     codes: RefCell<BTreeMap<usize, Option<Part<Codes>>>>,
     answered: Answered,
     passing: RefCell<BTreeMap<usize, Passing>>,
-    few: RefCell<Option<FewRows>>,
+    /// One for each step of a filter behind which few rows are left.
+    few: RefCell<Vec<FewRows>>,
     borrowed: RefCell<Vec<BorrowedBuffer>>,
     reservation: RefCell<Reservation>,
 }
@@ -118,7 +119,7 @@ impl<'t> Morsel<'t> {
 
     /// No other rows are likely to be asked for from now on. They ascend, and there are some.
     pub(crate) fn need_few(&self, rows: Vec<usize>) {
-        self.few.replace(Some(FewRows::new(rows)));
+        self.few.borrow_mut().push(FewRows::new(rows));
     }
 
     fn column(&self, column: usize) -> Result<Part<ArrayRef>, ExecError> {
@@ -239,9 +240,11 @@ impl<'t> Morsel<'t> {
         rows: &Range<usize>,
         kept: impl Iterator<Item = usize>,
     ) -> Result<Option<ArrayRef>, ExecError> {
-        match &mut *self.few.borrow_mut() {
-            Some(few) if !self.is_read(column) => {
-                few.values(column, rows, kept, |rows| self.values_at(column, rows))
+        let mut few = self.few.borrow_mut();
+        let read = few.iter().position(|few| few.has(column));
+        match read.or(few.len().checked_sub(1)) {
+            Some(place) if !self.is_read(column) => {
+                few[place].values(column, rows, kept, |rows| self.values_at(column, rows))
             }
             _ => Ok(None),
         }

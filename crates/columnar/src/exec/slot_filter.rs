@@ -22,6 +22,9 @@ use crate::filter::{FilterPlan, Selection};
 /// Rows for each one left, above which those left are few.
 const FEW: usize = 16;
 
+/// The same where a further step reads them: it would compare codes of all rows, several at once.
+const FEW_FOR_A_STEP: usize = 64;
+
 pub(super) struct SlotFilter<'a> {
     plan: &'a FilterPlan,
     order: Vec<usize>,
@@ -52,7 +55,7 @@ impl<'a> SlotFilter<'a> {
         let chunks: Vec<Chunk<'_, '_>> = morsel.chunks(rows.clone()).collect();
         let mut ahead: VecDeque<Selection> =
             chunks.iter().map(|chunk| Selection::all(chunk.rows())).collect();
-        for &step in &self.order {
+        for (place, &step) in self.order.iter().enumerate() {
             for (chunk, selection) in chunks.iter().zip(&mut ahead) {
                 if is_cancelled() {
                     return Ok(());
@@ -65,15 +68,19 @@ impl<'a> SlotFilter<'a> {
                 break;
             };
             morsel.need(chunks[first].range().start..chunks[last].range().end);
-        }
-        let left: usize = ahead.iter().map(Selection::count).sum();
-        if left > 0 && left * FEW < rows.len() {
-            let mut few = Vec::with_capacity(left);
-            for (chunk, selection) in chunks.iter().zip(&ahead) {
-                let start = chunk.range().start;
-                few.extend(selection.mask().values().set_indices().map(|row| start + row));
+            let few = match place + 1 < self.order.len() {
+                true => FEW_FOR_A_STEP,
+                false => FEW,
+            };
+            let left: usize = ahead.iter().map(Selection::count).sum();
+            if left * few < rows.len() {
+                let mut rows = Vec::with_capacity(left);
+                for (chunk, selection) in chunks.iter().zip(&ahead) {
+                    let start = chunk.range().start;
+                    rows.extend(selection.mask().values().set_indices().map(|row| start + row));
+                }
+                morsel.need_few(rows);
             }
-            morsel.need_few(few);
         }
         self.ahead.replace(ahead);
         Ok(())

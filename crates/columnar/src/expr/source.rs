@@ -128,6 +128,14 @@ impl<'a> Filtered<'a> {
 }
 
 impl Filtered<'_> {
+    /// Whether the source has the kept rows of the only column in `condition` alone.
+    pub(crate) fn are_known_sooner(&self, condition: &Expr) -> Result<bool, ExecError> {
+        match condition.only_column() {
+            Some(column) => Ok(self.kept_sooner(column)?.is_some()),
+            None => Ok(false),
+        }
+    }
+
     /// The values that the source has of the kept rows alone.
     fn kept_sooner(&self, index: usize) -> Result<Option<ArrayRef>, ExecError> {
         if let Some(known) = self.sooner.borrow().get(&index) {

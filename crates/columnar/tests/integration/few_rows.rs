@@ -124,6 +124,27 @@ fn a_column_that_cannot_be_read_alone_is_read_whole() {
 }
 
 #[test]
+fn a_further_step_reads_few_rows_alone() {
+    let table = Stored::new(2, 0);
+    let mut plan = table.below(20);
+    let least = Expr::compare(
+        Comparison::GreaterEqual,
+        column(table.as_ref(), "b"),
+        Expr::int64(5),
+    );
+    plan.filter = Some(Expr::and(plan.filter.unwrap(), least.unwrap()).unwrap());
+    let result = run_on(plan, 1).unwrap();
+    let rows: Vec<Option<i64>> = (5..20).map(Some).collect();
+    assert_eq!((values(&result, 0), values(&result, 1)), (rows.clone(), rows));
+    let asked = table.asked.lock().unwrap();
+    assert_eq!(
+        *asked,
+        [("whole", 0), ("alone", 1)],
+        "the result has what the step read"
+    );
+}
+
+#[test]
 fn many_rows_are_not_read_alone() {
     let asked = Stored::new(2, 0).ask(ROWS / 2);
     assert_eq!(asked, [("whole", 0), ("whole", 1)]);

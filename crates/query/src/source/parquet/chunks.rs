@@ -248,17 +248,20 @@ pub(super) fn bytes_to_read_at(
 
 /// The most values that the dictionary is likely to have; 0 without a dictionary.
 fn dictionary_values(chunk: &ColumnChunkMetaData) -> usize {
-    let Some(begin) = chunk.dictionary_page_offset() else {
-        return 0;
-    };
-    // The first page of codes comes behind the dictionary.
-    let bytes = usize::try_from(chunk.data_page_offset().saturating_sub(begin)).unwrap_or(0);
+    let bytes = dictionary_bytes(chunk);
     // A text has its length in front.
     let value = match chunk.column_type() {
         Type::INT64 | Type::DOUBLE => 8,
         _ => 4,
     };
     bytes.saturating_mul(DICTIONARY_EXPANSION) / value
+}
+
+/// Bytes that the dictionary takes in the file; 0 without a dictionary.
+pub(super) fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> usize {
+    // The first page of codes comes behind the dictionary.
+    let begin = chunk.dictionary_page_offset().unwrap_or(i64::MAX);
+    usize::try_from(chunk.data_page_offset().saturating_sub(begin)).unwrap_or(0)
 }
 
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! Reads the columns of a morsel: each in the first way that its pages allow.
 //!
 //! ```text
-//!   few rows are left   values of these rows    numbers, texts
-//!   all pages coded     codes and values        coded
-//!   a text is looked    texts that have it      texts
-//!   else                values                  numbers, or the parquet crate's reader
+//!   few rows are left       their values              numbers, texts
+//!   all pages have codes    codes and values          coded
+//!   a text is searched      the texts that hold it    texts
+//!   else                    all values                numbers, or the `parquet` crate's reader
 //! ```
 
 use std::ops::Range;
@@ -25,6 +25,10 @@ use super::{coded, numbers, texts};
 
 /// Rows decoded at once, bounded since the footer's count sizes the allocation.
 const BATCH_ROWS: usize = 1 << 20;
+
+/// Bytes of a dictionary in the file for each row wanted, above which texts are copied out of it: to make
+/// all its values would take longer than to group or compare texts instead of codes.
+const ROW_BYTES: usize = 8;
 
 pub(super) struct ParquetReader<'a> {
     file: &'a ParquetFile,
@@ -82,6 +86,11 @@ impl MorselReader for ParquetReader<'_> {
         let read_at = match numbers::may_be(&flat) {
             true => numbers::read_at,
             false if has_own_texts(&flat) => texts::read_at,
+            false
+                if texts::may_be(&flat) && rows.len() * ROW_BYTES < chunks::dictionary_bytes(flat.chunk) =>
+            {
+                texts::read_at
+            }
             false => return Ok(None),
         };
         let wanted = self.around(rows);

@@ -224,17 +224,21 @@ pub(super) fn narrow(
         Some(search) => rows.rows_where(search)?,
         None => None,
     };
-    let left = Filtered::new(rows, &selection.mask(), [condition]);
-    let answers = match passing {
-        Some(passing) => Some(BooleanArray::new(passing, None)),
-        None if !is_compact => Some(condition.evaluate_condition(rows)?),
-        None if left.are_known_sooner(condition)? => None,
-        // To look up all rows takes no longer than to find those that are left.
-        None => condition.evaluate_by_value(rows)?,
-    };
-    match answers {
-        Some(answers) => selection.and(&answers),
-        None => selection.and_compact(&condition.evaluate_condition(&left)?),
+    match passing {
+        Some(passing) => selection.and(&BooleanArray::new(passing, None)),
+        None if is_compact => {
+            let left = Filtered::new(rows, &selection.mask(), [condition]);
+            let answers = match left.are_known_sooner(condition)? {
+                true => None,
+                // To look up all rows takes no longer than to find those that are left.
+                false => condition.evaluate_by_value(rows)?,
+            };
+            match answers {
+                Some(answers) => selection.and(&answers),
+                None => selection.and_compact(&condition.evaluate_condition(&left)?),
+            }
+        }
+        None => selection.and(&condition.evaluate_condition(rows)?),
     }
     measured.add(before, selection.count(), start.elapsed());
     Ok(())

@@ -348,6 +348,8 @@ impl<'t> Morsel<'t> {
         let columns = self.columns.borrow();
         let codes = self.codes.borrow();
         let mut read: BTreeMap<usize, Range<usize>> = BTreeMap::new();
+        // A column that was read alone first, and then whole, counts as whole.
+        read.extend(self.few.borrow().iter().flat_map(FewRows::columns_read));
         read.extend(columns.iter().map(|(column, part)| (*column, part.rows.clone())));
         let coded = codes
             .iter()
@@ -358,7 +360,6 @@ impl<'t> Morsel<'t> {
             .iter()
             .filter_map(|(column, passing)| Some((*column, passing.texts.as_ref()?)));
         read.extend(searched.map(|(column, part)| (column, part.rows.clone())));
-        read.extend(self.few.borrow().iter().flat_map(FewRows::columns_read));
         read.into_iter()
     }
 

@@ -199,6 +199,11 @@ impl<'t> Morsel<'t> {
         Ok(texts.map(|texts| self.part(texts)))
     }
 
+    /// Whether values of a column may be known sooner than all.
+    fn may_know_some(&self, column: usize) -> bool {
+        !self.few.borrow().is_empty() || self.passing.borrow().contains_key(&column)
+    }
+
     /// The values of a column in those of `rows` whose places are `kept`, if they are known sooner than
     /// the column.
     fn kept<I: Iterator<Item = usize>>(
@@ -460,6 +465,10 @@ impl ColumnSource for Chunk<'_, '_> {
 
     fn rows_where(&self, condition: &TextSearch) -> Result<Option<BooleanBuffer>, ExecError> {
         self.morsel.rows_where(condition, &self.range())
+    }
+
+    fn may_know_kept(&self, index: usize) -> bool {
+        self.morsel.may_know_some(index)
     }
 
     fn kept(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {

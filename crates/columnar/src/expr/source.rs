@@ -38,6 +38,12 @@ pub(crate) trait ColumnSource {
         Ok(None)
     }
 
+    /// Whether [`kept`](Self::kept) may know values of the column.
+    fn may_know_kept(&self, index: usize) -> bool {
+        let _ = index;
+        false
+    }
+
     /// The column's values in the rows to `keep`, if they are known sooner than the column.
     fn kept(&self, index: usize, keep: &BooleanArray) -> Result<Option<ArrayRef>, ExecError> {
         let _ = (index, keep);
@@ -128,16 +134,11 @@ impl<'a> Filtered<'a> {
 }
 
 impl Filtered<'_> {
-    /// Whether the source has the kept rows of the only column in `condition` alone.
-    pub(crate) fn are_known_sooner(&self, condition: &Expr) -> Result<bool, ExecError> {
-        match condition.only_column() {
-            Some(column) => Ok(self.kept_sooner(column)?.is_some()),
-            None => Ok(false),
-        }
-    }
-
     /// The values that the source has of the kept rows alone.
     fn kept_sooner(&self, index: usize) -> Result<Option<ArrayRef>, ExecError> {
+        if !self.source.may_know_kept(index) {
+            return Ok(None);
+        }
         if let Some(known) = self.sooner.borrow().get(&index) {
             return Ok(known.clone());
         }

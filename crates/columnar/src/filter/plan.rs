@@ -227,15 +227,18 @@ pub(super) fn narrow(
     match passing {
         Some(passing) => selection.and(&BooleanArray::new(passing, None)),
         None if is_compact => {
-            let left = Filtered::new(rows, &selection.mask(), [condition]);
-            let answers = match left.are_known_sooner(condition)? {
+            let column = condition.only_column();
+            let answers = match column.is_some_and(|column| rows.may_know_kept(column)) {
                 true => None,
                 // To look up all rows takes no longer than to find those that are left.
                 false => condition.evaluate_by_value(rows)?,
             };
             match answers {
                 Some(answers) => selection.and(&answers),
-                None => selection.and_compact(&condition.evaluate_condition(&left)?),
+                None => {
+                    let left = Filtered::new(rows, &selection.mask(), [condition]);
+                    selection.and_compact(&condition.evaluate_condition(&left)?);
+                }
             }
         }
         None => selection.and(&condition.evaluate_condition(rows)?),

@@ -131,9 +131,7 @@ impl<'a> Filtered<'a> {
             }
         })
     }
-}
 
-impl Filtered<'_> {
     /// The values that the source has of the kept rows alone.
     fn kept_sooner(&self, index: usize) -> Result<Option<ArrayRef>, ExecError> {
         if !self.source.may_know_kept(index) {

@@ -224,24 +224,24 @@ pub(super) fn narrow(
         Some(search) => rows.rows_where(search)?,
         None => None,
     };
-    match passing {
-        Some(passing) => selection.and(&BooleanArray::new(passing, None)),
-        None if is_compact => {
-            let column = condition.only_column();
-            let answers = match column.is_some_and(|column| rows.may_know_kept(column)) {
-                true => None,
-                // To look up all rows takes no longer than to find those that are left.
-                false => condition.evaluate_by_value(rows)?,
-            };
-            match answers {
-                Some(answers) => selection.and(&answers),
-                None => {
-                    let left = Filtered::new(rows, &selection.mask(), [condition]);
-                    selection.and_compact(&condition.evaluate_condition(&left)?);
-                }
-            }
+    let answers = match passing {
+        Some(passing) => Some(BooleanArray::new(passing, None)),
+        None if !is_compact => Some(condition.evaluate_condition(rows)?),
+        None if condition
+            .only_column()
+            .is_some_and(|column| rows.may_know_kept(column)) =>
+        {
+            None
         }
-        None => selection.and(&condition.evaluate_condition(rows)?),
+        // To look up all rows takes no longer than to find those that are left.
+        None => condition.evaluate_by_value(rows)?,
+    };
+    match answers {
+        Some(answers) => selection.and(&answers),
+        None => {
+            let left = Filtered::new(rows, &selection.mask(), [condition]);
+            selection.and_compact(&condition.evaluate_condition(&left)?);
+        }
     }
     measured.add(before, selection.count(), start.elapsed());
     Ok(())

@@ -85,12 +85,7 @@ impl MorselReader for ParquetReader<'_> {
         };
         let read_at = match numbers::may_be(&flat) {
             true => numbers::read_at,
-            false if has_own_texts(&flat) => texts::read_at,
-            false
-                if texts::may_be(&flat) && rows.len() * ROW_BYTES < chunks::dictionary_bytes(flat.chunk) =>
-            {
-                texts::read_at
-            }
+            false if are_texts_copied(&flat, rows.len()) => texts::read_at,
             false => return Ok(None),
         };
         let wanted = self.around(rows);
@@ -227,6 +222,12 @@ impl ParquetReader<'_> {
             }
         }
     }
+}
+
+/// Whether the texts of few `rows` are copied one by one.
+fn are_texts_copied(column: &FlatColumn<'_>, rows: usize) -> bool {
+    let is_long = || rows * ROW_BYTES < chunks::dictionary_bytes(column.chunk);
+    texts::may_be(column) && (!coded::may_be(column) || is_long())
 }
 
 /// Whether a column of texts does not come as codes, by which rows are grouped and filtered faster.

@@ -68,8 +68,7 @@ impl CompiledScan {
         let cost_per_row = filter.cost_per_row() + output.cost_per_row();
         let joins_morsels = matches!(output, OutputPlan::Groups(_));
         let table = scan.table.as_ref();
-        let may_pass = |&morsel: &usize| !filter.skips(table, morsel);
-        let morsels: Vec<usize> = (0..table.morsels()).filter(may_pass).collect();
+        let morsels = filter.morsels(table);
         let slots = slots::cut(table, &morsels, &projection, cost_per_row, joins_morsels);
         Self {
             slots: match &output {

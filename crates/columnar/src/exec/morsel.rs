@@ -422,7 +422,7 @@ impl Chunk<'_, '_> {
 
     /// Whether statistics let a row of the morsel meet `condition`, which cannot fail.
     pub(crate) fn may_meet(&self, condition: &Expr) -> bool {
-        may_hold(condition, self.morsel.table, self.morsel.index)
+        !may_hold(condition, self.morsel.table, &[self.morsel.index]).is_empty()
     }
 }
 

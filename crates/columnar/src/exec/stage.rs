@@ -358,15 +358,18 @@ impl ScanStage {
         let scan = &self.plan.scan;
         let range = &self.plan.slots[slot];
         let rows = range.rows.clone();
-        let is_needed =
-            |&morsel: &usize| needed.is_none_or(|needed| may_hold(needed, scan.table.as_ref(), morsel));
-        let (kept, skipped): (Vec<usize>, Vec<usize>) = range.morsels().partition(is_needed);
+        let morsels: Vec<usize> = range.morsels().collect();
+        let count = morsels.len();
+        let kept = match needed {
+            Some(needed) => may_hold(needed, scan.table.as_ref(), &morsels),
+            None => morsels,
+        };
         // The first slot of a morsel counts it.
         if rows.start == 0 {
             // Ordering: Relaxed. A count for people; it publishes nothing.
             self.measured
                 .not_needed
-                .fetch_add(skipped.len(), Ordering::Relaxed);
+                .fetch_add(count - kept.len(), Ordering::Relaxed);
         }
         let filter = SlotFilter::new(&self.plan.filter);
         if kept.is_empty() {

@@ -98,10 +98,11 @@ impl FilterPlan {
         }
     }
 
-    pub(crate) fn skips(&self, table: &dyn TableSource, morsel: usize) -> bool {
-        self.prunable
-            .iter()
-            .any(|part| !prune::may_hold(part, table, morsel))
+    /// The morsels that statistics do not rule out.
+    pub(crate) fn morsels(&self, table: &dyn TableSource) -> Vec<usize> {
+        let all = (0..table.morsels()).collect();
+        let parts = self.prunable.iter();
+        parts.fold(all, |left: Vec<usize>, part| prune::may_hold(part, table, &left))
     }
 
     /// The order for a slot, which counts its changes.

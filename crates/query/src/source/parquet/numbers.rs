@@ -205,41 +205,28 @@ trait Number: ArrowNativeType {
     fn wide(self) -> i64;
 }
 
-impl Number for i32 {
-    fn append(bytes: &[u8], count: usize, into: &mut Vec<Self>) -> Option<()> {
-        let numbers = bytes.as_chunks().0.get(..count)?;
-        into.extend(numbers.iter().map(|number| Self::from_le_bytes(*number)));
-        Some(())
-    }
+macro_rules! numbers {
+    ($($number:ty)*) => {
+        $(impl Number for $number {
+            fn append(bytes: &[u8], count: usize, into: &mut Vec<Self>) -> Option<()> {
+                let numbers = bytes.as_chunks().0.get(..count)?;
+                into.extend(numbers.iter().map(|number| Self::from_le_bytes(*number)));
+                Some(())
+            }
 
-    fn append_at(bytes: &[u8], places: impl Iterator<Item = usize>, into: &mut Vec<Self>) {
-        let (numbers, _) = bytes.as_chunks();
-        let known = places.map_while(|place| numbers.get(place));
-        into.extend(known.map(|number| Self::from_le_bytes(*number)));
-    }
+            fn append_at(bytes: &[u8], places: impl Iterator<Item = usize>, into: &mut Vec<Self>) {
+                let (numbers, _) = bytes.as_chunks();
+                let known = places.map_while(|place| numbers.get(place));
+                into.extend(known.map(|number| Self::from_le_bytes(*number)));
+            }
 
-    fn wide(self) -> i64 {
-        self.into()
-    }
+            fn wide(self) -> i64 {
+                self as i64
+            }
+        })*
+    };
 }
-
-impl Number for i64 {
-    fn append(bytes: &[u8], count: usize, into: &mut Vec<Self>) -> Option<()> {
-        let numbers = bytes.as_chunks().0.get(..count)?;
-        into.extend(numbers.iter().map(|number| Self::from_le_bytes(*number)));
-        Some(())
-    }
-
-    fn append_at(bytes: &[u8], places: impl Iterator<Item = usize>, into: &mut Vec<Self>) {
-        let (numbers, _) = bytes.as_chunks();
-        let known = places.map_while(|place| numbers.get(place));
-        into.extend(known.map(|number| Self::from_le_bytes(*number)));
-    }
-
-    fn wide(self) -> i64 {
-        self
-    }
-}
+numbers!(i32 i64);
 
 /// The page's own bytes, if they lie as this machine reads numbers.
 fn plain<N: Number>(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<N>> {

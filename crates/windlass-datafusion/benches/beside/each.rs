@@ -1,64 +1,58 @@
-//! The 22 queries of TPC-H one after another, by one client: time and memory of each engine.
+//! The 22 queries of TPC-H one after another, by one client: time and memory of each engine, which has
+//! a process of its own.
 
-use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use paced_load::percentile::at;
 use tokio::runtime::Runtime;
 
-use crate::engine::Engine;
+use crate::alone::Alone;
 use crate::options::Options;
 use crate::queries::TPCH;
-use crate::rows;
 use crate::tables::Tables;
 
 struct Took {
-    engine: Engine,
-    name: &'static str,
+    engine: Alone,
     times: Vec<Vec<Duration>>,
-    /// Bytes of peak memory beyond those before the query.
+    /// Bytes at most, beyond those before the query.
     memory: Vec<u64>,
 }
 
-pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
+pub(crate) fn run(options: &Options, runtime: &Runtime) -> anyhow::Result<()> {
+    if let Some(folder) = &options.parquet {
+        // Otherwise each process would write them.
+        runtime.block_on(Tables::in_files(folder, options.load.scale))?;
+    }
     let mut engines = Vec::new();
     for &kind in &options.engines {
         engines.push(Took {
-            engine: runtime.block_on(Engine::new(kind, tables, options.main, options.spares))?,
-            name: kind.name(),
+            engine: Alone::start(kind)?,
             times: vec![Vec::new(); TPCH.len()],
             memory: vec![0; TPCH.len()],
         });
     }
     for round in 0..options.load.rounds {
-        for (number, sql) in TPCH.iter().enumerate() {
-            if !options.asks(number) {
-                continue;
-            }
+        for number in (0..TPCH.len()).filter(|&number| options.asks(number)) {
             let mut answer = None;
             for place in 0..engines.len() {
                 let turn = (place + round + number) % engines.len();
                 let took = &mut engines[turn];
-                let before = reset_peak()?;
-                let began = Instant::now();
-                let batches = runtime.block_on(took.engine.query(sql))?;
-                took.times[number].push(began.elapsed());
-                let peak = memory("VmHWM")?.saturating_sub(before);
-                took.memory[number] = took.memory[number].max(peak);
-                let found = rows(&batches)?;
-                let expected = answer.get_or_insert_with(|| found.clone());
+                let found = took.engine.ask(number)?;
+                took.times[number].push(found.time);
+                took.memory[number] = took.memory[number].max(found.memory);
+                let expected = answer.get_or_insert_with(|| found.rows.clone());
                 ensure!(
-                    *expected == found,
+                    *expected == found.rows,
                     "query {} differs by {}",
                     number + 1,
-                    took.name
+                    took.engine.name()
                 );
             }
         }
     }
     print(options, &mut engines);
-    Ok(())
+    engines.into_iter().try_for_each(|took| took.engine.end())
 }
 
 fn print(options: &Options, engines: &mut [Took]) {
@@ -68,13 +62,15 @@ fn print(options: &Options, engines: &mut [Took]) {
     let row = |name: &str, ms: &[f64], bytes: &[u64]| {
         let ratios = ms.iter().map(|&of| format!("{of:>9.1} ({:.3})", of / ms[0]));
         let memory = bytes.iter().map(|&of| {
-            let part = of as f64 / bytes[0].max(1) as f64;
-            format!("{:>7.1} ({part:.3})", of as f64 / (1 << 20) as f64)
+            let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
+            // Of less than that, most is what the allocator has at hand.
+            let part = (mib(bytes[0]) >= 1.0).then(|| format!("{:.3}", mib(of) / mib(bytes[0])));
+            format!("{:>7.1} ({:>5})", mib(of), part.unwrap_or_default())
         });
         let columns: Vec<_> = ratios.chain(memory).collect();
         println!("{name:>5} {}", columns.join("  "));
     };
-    let names: Vec<_> = engines.iter().map(|took| took.name).collect();
+    let names: Vec<_> = engines.iter().map(|took| took.engine.name()).collect();
     println!("query, ms and MiB by {}; beside the first", names.join(", "));
     let asked: Vec<usize> = (0..TPCH.len()).filter(|&number| options.asks(number)).collect();
     for &number in &asked {
@@ -92,17 +88,4 @@ fn print(options: &Options, engines: &mut [Took]) {
     let most = |took: &Took| took.memory.iter().copied().max().unwrap_or(0);
     let bytes: Vec<_> = engines.iter().map(most).collect();
     row("all", &ms, &bytes);
-}
-
-fn reset_peak() -> anyhow::Result<u64> {
-    fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")?;
-    memory("VmRSS")
-}
-
-fn memory(name: &str) -> anyhow::Result<u64> {
-    let status = fs::read_to_string("/proc/self/status").context("no status of this process")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let kib = line.and_then(|line| line.split_whitespace().nth(1));
-    let kib: u64 = kib.with_context(|| format!("no {name}"))?.parse()?;
-    Ok(kib << 10)
 }

@@ -3,6 +3,7 @@
 //!
 //! `--help` lists its modes and options.
 
+mod alone;
 mod cancel;
 mod each;
 mod engine;
@@ -36,19 +37,22 @@ fn main() -> anyhow::Result<()> {
         .worker_threads(options.threads)
         .enable_all()
         .build()?;
-    let tables = match &options.parquet {
+    let tables = || match &options.parquet {
         Some(folder) if options.mode != Mode::Objects => {
-            runtime.block_on(Tables::in_files(folder, options.load.scale))?
+            runtime.block_on(Tables::in_files(folder, options.load.scale))
         }
-        _ => Tables::in_memory(options.load.scale)?,
+        _ => Tables::in_memory(options.load.scale),
     };
+    if let Some(kind) = options.alone {
+        return alone::serve(kind, &options, &tables()?, &runtime);
+    }
     match options.mode {
-        Mode::Beside => beside(&options, &tables, &runtime),
-        Mode::Each => each::run(&options, &tables, &runtime),
-        Mode::Shorts => shorts::run(&options, &tables, &runtime),
-        Mode::Objects => objects::run(&options, &tables, &runtime),
-        Mode::Timeline => timeline::run(&options, &tables, &runtime),
-        Mode::Cancel => cancel::run(&options, &tables, &runtime),
+        Mode::Beside => beside(&options, &tables()?, &runtime),
+        Mode::Each => each::run(&options, &runtime),
+        Mode::Shorts => shorts::run(&options, &tables()?, &runtime),
+        Mode::Objects => objects::run(&options, &tables()?, &runtime),
+        Mode::Timeline => timeline::run(&options, &tables()?, &runtime),
+        Mode::Cancel => cancel::run(&options, &tables()?, &runtime),
     }
 }
 

@@ -52,6 +52,9 @@ pub(crate) struct Options {
     /// Threads of the clients' runtime, on which plain DataFusion computes
     #[arg(long, default_value_t = engine::THREADS)]
     pub(crate) threads: usize,
+    /// This process is one of `each`, and has this engine
+    #[arg(long, value_enum, hide = true)]
+    pub(crate) alone: Option<Kind>,
     /// The picture of `timeline`
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,

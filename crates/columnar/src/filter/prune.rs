@@ -1,17 +1,18 @@
 //! The morsels that can hold a row for which a condition is true, by their statistics alone.
 //!
-//! The answer may name a morsel too many, never one too few. A comparison of a column with a constant
-//! tests the column's bounds: `x < c` can hold only if `min < c`. Bounds pass through the same
-//! conversions as values; those that a comparison inserts keep the order.
+//! The answer may name a morsel too many, never one too few. A comparison of a column with a
+//! constant tests the column's bounds: `x < c` can hold only if `min < c`. Bounds pass through the
+//! same conversions as values; those that a comparison inserts keep the order.
 //!
 //! The bounds of all morsels are compared at once, as a column:
 //!
 //! ```text
 //!   morsel   0    1    2    3
-//!   min      3    8    -    5      x < 6 can hold in 0, 3, and in 2, of which nothing is known
+//!   min      3    8    -    5      x < 6 can hold in 0 and 3, and in 2, which has no bound
 //! ```
 
 use std::cell::LazyCell;
+use std::slice;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::BooleanBuffer;
@@ -37,18 +38,18 @@ impl Morsels<'_> {
     /// A bit for each morsel.
     fn may_hold(self, condition: &Expr) -> BooleanBuffer {
         match condition.node() {
-            Node::And(left, right) => &self.may_hold(left) & &self.may_hold(right),
-            Node::Or(left, right) => &self.may_hold(left) | &self.may_hold(right),
+            Node::And(left, right) => and(self.may_hold(left), || self.may_hold(right)),
+            Node::Or(left, right) => or(self.may_hold(left), || self.may_hold(right)),
             Node::Literal(value) => self.each(value.is_valid(0) && value.as_boolean().value(0)),
             Node::Compare { op, left, right } => match (left.literal_value(), right.literal_value()) {
-                (None, Some(_)) => self.may_compare(*op, left, &[right]),
-                (Some(_), None) => self.may_compare(op.swapped(), right, &[left]),
+                (None, Some(_)) => self.may_compare(*op, left, slice::from_ref(right)),
+                (Some(_), None) => self.may_compare(op.swapped(), right, slice::from_ref(left)),
                 _ => self.each(true),
             },
             Node::InList { value, list } => {
                 let items = list.items().iter().map(|item| Expr::literal(item.clone()));
                 let items: Vec<Expr> = items.collect();
-                self.may_compare(Comparison::Equal, value, &items.iter().collect::<Vec<_>>())
+                self.may_compare(Comparison::Equal, value, &items)
             }
             Node::IsNull { value, negated } => match value.as_column() {
                 Some(column) => self.bits(|morsel| {
@@ -77,7 +78,7 @@ impl Morsels<'_> {
     }
 
     /// Whether the comparison of `value` with one of `constants` can hold.
-    fn may_compare(self, op: Comparison, value: &Expr, constants: &[&Expr]) -> BooleanBuffer {
+    fn may_compare(self, op: Comparison, value: &Expr, constants: &[Expr]) -> BooleanBuffer {
         let Some(column) = bare_column(value) else {
             return self.each(!constants.is_empty());
         };
@@ -93,14 +94,18 @@ impl Morsels<'_> {
         });
         let low_may = |op, constant: &Expr| low.may_hold(op, value, constant);
         let high_may = |op, constant: &Expr| high.may_hold(op, value, constant);
-        let may = any_of(constants, known.len(), |constant| match op {
+        let may_hold = |constant| match op {
             Comparison::Less | Comparison::LessEqual => low_may(op, constant),
             Comparison::Greater | Comparison::GreaterEqual => high_may(op, constant),
-            Comparison::Equal => {
-                &low_may(Comparison::LessEqual, constant) & &high_may(Comparison::GreaterEqual, constant)
-            }
-            Comparison::NotEqual => &low_may(op, constant) | &high_may(op, constant),
-        });
+            Comparison::Equal => and(low_may(Comparison::LessEqual, constant), || {
+                high_may(Comparison::GreaterEqual, constant)
+            }),
+            Comparison::NotEqual => or(low_may(op, constant), || high_may(op, constant)),
+        };
+        // Comparisons with NULL never hold.
+        let is_null = |constant: &Expr| constant.literal_value().is_some_and(|value| value.is_null(0));
+        let constants = constants.iter().filter(|constant| !is_null(constant));
+        let may = constants.fold(self.each(false), |may, constant| or(may, || may_hold(constant)));
         let has_values = BooleanBuffer::collect_bool(known.len(), |place| {
             known[place].nulls() != Some(self.table.rows(self.morsels[place]))
         });
@@ -108,17 +113,20 @@ impl Morsels<'_> {
     }
 }
 
-/// Comparisons with NULL never hold.
-fn any_of(constants: &[&Expr], morsels: usize, may_hold: impl Fn(&Expr) -> BooleanBuffer) -> BooleanBuffer {
-    let is_null = |constant: &Expr| constant.literal_value().is_some_and(|value| value.is_null(0));
-    let mut any = BooleanBuffer::new_unset(morsels);
-    for constant in constants.iter().filter(|constant| !is_null(constant)) {
-        if any.count_set_bits() == morsels {
-            break;
-        }
-        any = &any | &may_hold(constant);
+/// `right` is asked for only if a morsel is left.
+fn and(left: BooleanBuffer, right: impl FnOnce() -> BooleanBuffer) -> BooleanBuffer {
+    match left.count_set_bits() {
+        0 => left,
+        _ => &left & &right(),
     }
-    any
+}
+
+/// `right` is asked for only if a morsel is ruled out.
+fn or(left: BooleanBuffer, right: impl FnOnce() -> BooleanBuffer) -> BooleanBuffer {
+    match left.count_set_bits() == left.len() {
+        true => left,
+        false => &left | &right(),
+    }
 }
 
 /// The lower or the upper bounds of a column in some morsels.
@@ -201,7 +209,7 @@ mod tests {
     use super::*;
     use crate::table::{MorselReader, ReadError};
 
-    /// A table of which only statistics are read.
+    /// A table whose morsels are never opened.
     #[derive(Clone, Debug)]
     struct Known {
         morsels: Vec<Rows>,

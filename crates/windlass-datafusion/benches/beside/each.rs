@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Options, runtime: &Runtime) -> anyhow::Result<()> {
         });
     }
     for round in 0..options.load.rounds {
-        for number in (0..TPCH.len()).filter(|&number| options.asks(number)) {
+        for number in options.asked() {
             let mut answer = None;
             for place in 0..engines.len() {
                 let turn = (place + round + number) % engines.len();
@@ -63,7 +63,7 @@ fn print(options: &Options, engines: &mut [Took]) {
         let ratios = ms.iter().map(|&of| format!("{of:>9.1} ({:.3})", of / ms[0]));
         let memory = bytes.iter().map(|&of| {
             let mib = |bytes: u64| bytes as f64 / (1 << 20) as f64;
-            // Of less than that, most is what the allocator has at hand.
+            // Less than a MiB is mostly memory that the allocator has at hand.
             let part = (mib(bytes[0]) >= 1.0).then(|| format!("{:.3}", mib(of) / mib(bytes[0])));
             format!("{:>7.1} ({:>5})", mib(of), part.unwrap_or_default())
         });
@@ -72,16 +72,15 @@ fn print(options: &Options, engines: &mut [Took]) {
     };
     let names: Vec<_> = engines.iter().map(|took| took.engine.name()).collect();
     println!("query, ms and MiB by {}; beside the first", names.join(", "));
-    let asked: Vec<usize> = (0..TPCH.len()).filter(|&number| options.asks(number)).collect();
-    for &number in &asked {
+    for number in options.asked() {
         let ms: Vec<_> = engines.iter().map(|took| at(&took.times[number], 0.5)).collect();
         let bytes: Vec<_> = engines.iter().map(|took| took.memory[number]).collect();
         row(&format!("q{}", number + 1), &ms, &bytes);
     }
     let total = |took: &Took| {
-        asked
-            .iter()
-            .map(|&number| at(&took.times[number], 0.5))
+        options
+            .asked()
+            .map(|number| at(&took.times[number], 0.5))
             .sum::<f64>()
     };
     let ms: Vec<_> = engines.iter().map(total).collect();

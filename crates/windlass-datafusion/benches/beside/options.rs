@@ -6,6 +6,7 @@ use clap::{Parser, ValueEnum};
 use paced_load::Settings;
 
 use crate::engine::{self, Kind};
+use crate::queries::TPCH;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
@@ -61,12 +62,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether `each` asks the query at this place of the 22.
-    pub(crate) fn asks(&self, place: usize) -> bool {
-        self.queries.is_empty()
-            || self
-                .queries
+    /// The places among the 22 of the queries that `each` asks.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = usize> {
+        let is_named = |place: usize| {
+            self.queries
                 .iter()
                 .any(|&number| usize::from(number) == place + 1)
+        };
+        (0..TPCH.len()).filter(move |&place| self.queries.is_empty() || is_named(place))
     }
 }

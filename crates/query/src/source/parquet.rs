@@ -21,6 +21,7 @@ mod hybrid;
 mod numbers;
 mod pages;
 mod reader;
+mod snappy;
 mod texts;
 mod validity;
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn packed_at(packed: &[u8], width: usize, place: usize) -> u32 {
     (u64::from_le_bytes(word) >> (bit % 8) & mask) as u32
 }
 
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

@@ -4,7 +4,7 @@
 //! The `parquet` crate decompresses the dictionary in any case, which for a range of rows far behind
 //! takes as long as the range itself. Pages are taken apart by that crate, and decompressed, apart from
 //! Snappy: it would fill new memory with zeros for each page. Here one buffer serves one page after the
-//! other and stays in the core's cache.
+//! other and stays in the core's cache, and [`snappy`](super::snappy) fills it.
 
 use std::mem;
 use std::ops::{Deref, Range};
@@ -19,6 +19,7 @@ use arrow::datatypes::DataType;
 use bytes::Bytes;
 
 use super::chunks::{self, Chunks};
+use super::snappy::Stream;
 use super::validity::Validity;
 
 /// A column in a row group, without repetition and of no deeper structure.
@@ -286,6 +287,7 @@ impl PageBytes {
             Self::Shared(bytes) => bytes,
             Self::Decompressed { mut buffer, len } => {
                 buffer.truncate(len);
+                buffer.shrink_to_fit();
                 Bytes::from(buffer)
             }
         }
@@ -304,7 +306,6 @@ impl Deref for PageBytes {
 }
 
 struct Snappy {
-    decoder: snap::raw::Decoder,
     /// For the next page.
     buffer: Vec<u8>,
     /// Bytes of a page at most.
@@ -314,7 +315,6 @@ struct Snappy {
 impl Snappy {
     fn new(bytes_max: usize) -> Self {
         Self {
-            decoder: snap::raw::Decoder::new(),
             buffer: Vec::new(),
             bytes_max,
         }
@@ -324,20 +324,23 @@ impl Snappy {
     fn decompress(&mut self, stored: &[u8], plain: usize) -> Option<PageBytes> {
         let (levels, values) = stored.split_at_checked(plain)?;
         // A page of NULLs may have no values.
-        let len = match values.is_empty() {
-            true => 0,
-            false => snap::raw::decompress_len(values).ok()?,
+        let stream = match values.is_empty() {
+            true => None,
+            false => Some(Stream::new(values)?),
         };
+        let (values, room) = stream
+            .as_ref()
+            .map_or((0, 0), |stream| (stream.len(), stream.room()));
         // The length is believed no further than the footer, since memory is taken for it.
-        let len = plain.checked_add(len).filter(|len| *len <= self.bytes_max)?;
+        let len = plain.checked_add(values).filter(|len| *len <= self.bytes_max)?;
         let mut buffer = mem::take(&mut self.buffer);
-        if buffer.len() < len {
+        if buffer.len() < plain + room {
             buffer.clear();
-            buffer.resize(len, 0);
+            buffer.resize(plain + room, 0);
         }
         buffer[..plain].copy_from_slice(levels);
-        if !values.is_empty() {
-            self.decoder.decompress(values, &mut buffer[plain..len]).ok()?;
+        if let Some(stream) = stream {
+            stream.decompress(&mut buffer[plain..])?;
         }
         Some(PageBytes::Decompressed { buffer, len })
     }

@@ -69,12 +69,13 @@ impl LongKeyTable {
         self.keys.share(from)
     }
 
-    /// Finds the group of each of `keys`, a batch with `hashes`. Of a new key at a place in the batch,
-    /// `add` adds the bytes, and returns its group, which lies behind all others. `found` may hear of
-    /// another group of a key before it hears of the key's.
-    pub(super) fn find(
+    /// Finds the group of each key of a batch, by `hashes`. `key` is asked for the bytes at a place in the
+    /// batch if a known key has the same hash. Of a new key, `add` adds the bytes, and returns its
+    /// group, which lies behind all others. `found` may hear of another group of a key before it hears
+    /// of the key's.
+    pub(super) fn find<'k>(
         &mut self,
-        keys: &[&[u8]],
+        key: impl Fn(usize) -> &'k [u8],
         hashes: &[u64],
         mut add: impl FnMut(&mut EncodedRows, usize) -> Result<u32, MemoryExceeded>,
         mut found: impl FnMut(usize, u32),
@@ -83,8 +84,8 @@ impl LongKeyTable {
             self.index_all()?;
         }
         let mut numbers = [NOT_FOUND; BATCH_ROWS];
-        let numbers = &mut numbers[..keys.len()];
-        self.find_known(keys, hashes, numbers);
+        let numbers = &mut numbers[..hashes.len()];
+        self.find_known(&key, hashes, numbers);
         // Without a branch on whether a key was found: one that was not has any group for now.
         let groups = match self.keys.places() {
             [] => &[0],
@@ -97,7 +98,7 @@ impl LongKeyTable {
             count += usize::from(number == NOT_FOUND);
         }
         for at in others[..count].iter().map(|&at| usize::from(at)) {
-            let group = self.find_one(keys[at], hashes[at], |rows| add(rows, at))?;
+            let group = self.find_one(|| key(at), hashes[at], |rows| add(rows, at))?;
             found(at, group);
         }
         Ok(())
@@ -115,7 +116,7 @@ impl LongKeyTable {
     }
 
     /// The numbers of keys that the index meets first.
-    fn find_known(&self, keys: &[&[u8]], hashes: &[u64], numbers: &mut [u32]) {
+    fn find_known<'k>(&self, key: impl Fn(usize) -> &'k [u8], hashes: &[u64], numbers: &mut [u32]) {
         let known = self.keys.hashes();
         let Some(last) = known.len().checked_sub(1) else {
             return;
@@ -131,17 +132,17 @@ impl LongKeyTable {
             count += usize::from(is_same);
             *number = if is_same { *number } else { NOT_FOUND };
         }
-        for &at in &same[..count] {
-            let number = &mut numbers[usize::from(at)];
-            if self.keys.rows().row(*number as usize) != keys[usize::from(at)] {
+        for at in same[..count].iter().map(|&at| usize::from(at)) {
+            let number = &mut numbers[at];
+            if self.keys.rows().row(*number as usize) != key(at) {
                 *number = NOT_FOUND;
             }
         }
     }
 
-    fn find_one(
+    fn find_one<'k>(
         &mut self,
-        key: &[u8],
+        key: impl Fn() -> &'k [u8],
         hash: u64,
         add: impl FnOnce(&mut EncodedRows) -> Result<u32, MemoryExceeded>,
     ) -> Result<u32, MemoryExceeded> {
@@ -150,7 +151,7 @@ impl LongKeyTable {
         self.index.reserve(1, |number| hashes[number as usize])?;
         let new = keys.len() as u32;
         let is_key = |number: u32| {
-            number == new || hashes[number as usize] == hash && keys.rows().row(number as usize) == key
+            number == new || hashes[number as usize] == hash && keys.rows().row(number as usize) == key()
         };
         let number = self.index.look_up(1).find_or_add(hash, new, is_key);
         if number < new {
@@ -217,7 +218,7 @@ mod tests {
                             add(own, &mut firsts, &keys[at], position(at))
                         };
                         let mut found = vec![u32::MAX; keys.len()];
-                        table.find(&bytes, &hashes, add, |at, group| found[at] = group).unwrap();
+                        table.find(|at| bytes[at], &hashes, add, |at, group| found[at] = group).unwrap();
                         for (at, key) in keys.iter().enumerate() {
                             let new = (known.len() as u32, position(at));
                             let (group, _) = *known.entry(key.clone()).or_insert(new);

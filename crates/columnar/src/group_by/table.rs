@@ -138,8 +138,8 @@ impl GroupTable {
                     .zip(batch)
                     .for_each(|(hash, key)| *hash = hash_bytes(key));
                 self.long.find(
-                    batch,
-                    &hashes,
+                    |at| batch[at],
+                    &hashes[..batch.len()],
                     |keys, at| {
                         keys.push(batch[at])?;
                         new_group(&mut self.firsts, position(rows[at] as usize))
@@ -275,16 +275,11 @@ impl GroupTable {
             return Ok(());
         }
         let piece = self.long.share(long);
-        let mut batch = [&[][..]; BATCH_ROWS];
         for first in numbers.clone().step_by(BATCH_ROWS) {
             let numbers = first..numbers.end.min(first + BATCH_ROWS);
-            let batch = &mut batch[..numbers.len()];
-            for (key, number) in batch.iter_mut().zip(numbers.clone()) {
-                *key = long.rows().row(number);
-            }
             let places = &long.places()[numbers.clone()];
             self.long.find(
-                batch,
+                |at| long.rows().row(first + at),
                 &long.hashes()[numbers],
                 |keys, at| {
                     keys.push_shared(piece, long.rows(), first + at)?;

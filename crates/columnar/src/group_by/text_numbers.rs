@@ -72,19 +72,19 @@ impl TextNumbers {
         let order = &mut order[..batch.len()];
         order.sort_unstable_by_key(|&at| part_of(at));
         for places in order.chunk_by(|&one, &next| part_of(one) == part_of(next)) {
-            let (mut own, mut own_hashes) = ([&[][..]; BATCH_ROWS], [0; BATCH_ROWS]);
-            for (at, &place) in places.iter().enumerate() {
-                own[at] = batch[usize::from(place)];
-                own_hashes[at] = hashes[usize::from(place)];
+            let own = |at: usize| batch[usize::from(places[at])];
+            let mut own_hashes = [0; BATCH_ROWS];
+            for (hash, &place) in own_hashes.iter_mut().zip(places) {
+                *hash = hashes[usize::from(place)];
             }
             let part = part_of(places[0]);
             let mut texts = self.parts[part].write().unwrap_or_else(PoisonError::into_inner);
             texts.find(
-                &own[..places.len()],
-                &own_hashes,
+                own,
+                &own_hashes[..places.len()],
                 |texts, at| {
                     let number = texts.len() * PARTS + part;
-                    texts.push(own[at])?;
+                    texts.push(own(at))?;
                     Ok(u32::try_from(number).expect("fewer than 2^32 texts"))
                 },
                 |at, number| found(usize::from(places[at]), number),

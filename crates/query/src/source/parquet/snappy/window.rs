@@ -26,6 +26,7 @@ const ROOM: usize = 1 << 14;
 const AHEAD: usize = 1 << 11;
 /// Bytes at an array's end that the last two elements may reach into, and the words written for them.
 pub(super) const MARGIN: usize = 512;
+/// Bytes of a window that are filled when the last element begins, at most.
 const FILLED_MAX: usize = HISTORY + ROOM;
 /// Bytes of a window.
 pub(super) const LEN: usize = FILLED_MAX + MARGIN;
@@ -230,7 +231,7 @@ const ELEMENTS: [u32; 256] = {
     elements
 };
 
-/// By length less one: the bits of a literal.
+/// Masks of a literal's bits, by its length less one.
 const LOWER: [u64; SHORT] = [0xff, 0xffff, 0xff_ffff, 0xffff_ffff];
 
 #[inline(always)]

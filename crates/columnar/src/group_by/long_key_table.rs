@@ -69,10 +69,10 @@ impl LongKeyTable {
         self.keys.share(from)
     }
 
-    /// Finds the group of each key of a batch, by `hashes`. `key` is asked for the bytes at a place in the
-    /// batch if a known key has the same hash. Of a new key, `add` adds the bytes, and returns its
-    /// group, which lies behind all others. `found` may hear of another group of a key before it hears
-    /// of the key's.
+    /// Finds the group of each key of a batch, by `hashes`. `key` is asked for the bytes at a place in
+    /// the batch if a known key has the same hash. Of a new key, `add` adds the bytes, and returns its
+    /// group, which lies behind all others. `found` may hear of another group of a key before it
+    /// hears of the key's.
     pub(super) fn find<'k>(
         &mut self,
         key: impl Fn(usize) -> &'k [u8],

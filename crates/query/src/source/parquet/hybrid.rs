@@ -159,6 +159,15 @@ pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+#[cfg(test)]
+pub(super) fn put_varint(mut number: u64, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
 /// Reads the first numbers of `packed`.
 fn unpack<N: Number>(packed: &[u8], width: usize, numbers: &mut [N]) {
     macro_rules! of_width {
@@ -212,14 +221,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn put_varint(mut number: u64, out: &mut Vec<u8>) {
-        while number >= 0x80 {
-            out.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        out.push(number as u8);
-    }
 
     fn packed(numbers: &[u32], width: usize) -> Vec<u8> {
         let mut bytes = vec![0; numbers.len() * width / 8];

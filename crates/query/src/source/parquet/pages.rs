@@ -328,11 +328,11 @@ impl Snappy {
             true => None,
             false => Some(Stream::new(values)?),
         };
-        let (values, room) = stream
+        let (len, room) = stream
             .as_ref()
             .map_or((0, 0), |stream| (stream.len(), stream.room()));
         // The length is believed no further than the footer, since memory is taken for it.
-        let len = plain.checked_add(values).filter(|len| *len <= self.bytes_max)?;
+        let len = plain.checked_add(len).filter(|len| *len <= self.bytes_max)?;
         let mut buffer = mem::take(&mut self.buffer);
         if buffer.len() < plain + room {
             buffer.clear();

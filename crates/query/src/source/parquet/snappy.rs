@@ -1,14 +1,14 @@
 //! Pages that Snappy compressed.
 //!
-//! A [stream] is its length and elements: a literal brings bytes, and a copy repeats some of the last
-//! 64 KiB. Where an element begins is known once the tag of the one before it was read. The `snap` crate
-//! takes an element at a time, and a load of the tag, a look into a table and a guess of the next
-//! element's kind are what it waits for. On long pages [`window`] waits less: it has a loop for numbers
-//! and one for texts, both without a guess that is often wrong and without a check of bounds. [Two
-//! kinds](rare) of elements that are rare are decompressed here.
+//! A [stream] is its length and elements: a literal brings bytes, and a copy repeats some of the
+//! last 64 KiB. Where an element begins is known once the tag of the one before it was read. The
+//! `snap` crate takes an element at a time, and a load of the tag, a look into a table and a guess
+//! of the next element's kind are what it waits for. On long pages [`window`] waits less: it has a
+//! loop for numbers and one for texts, both without a guess that is often wrong and without a check
+//! of bounds. [Two kinds](rare) of elements that are rare are decompressed here.
 //!
-//! What is damaged is `None`, and is left to the `parquet` crate, which reads the page again and says
-//! what it found.
+//! What is damaged is `None`, and is left to the `parquet` crate, which reads the page again and
+//! says what it found.
 //!
 //! [stream]: https://github.com/google/snappy/blob/main/format_description.txt
 
@@ -56,8 +56,8 @@ impl<'a> Stream<'a> {
         self.len >= LONG && self.elements.len() < self.len - self.len / 8
     }
 
-    /// Fills the first [`len`](Self::len) bytes of `room`, and may write to the others. `None` if the
-    /// stream is damaged.
+    /// Fills the first [`len`](Self::len) bytes of `room`, and may write to the others. `None` if
+    /// the stream is damaged.
     pub(super) fn decompress(&self, room: &mut [u8]) -> Option<()> {
         if !self.has_windows() {
             let mut decoder = snap::raw::Decoder::new();
@@ -67,7 +67,9 @@ impl<'a> Stream<'a> {
         let mut last = [0; window::INPUT_LEN];
         let (mut at, mut filled) = (0, 0_usize);
         while at < self.elements.len() {
-            let base = (filled.saturating_sub(window::HISTORY)).min(room.len() - window::LEN);
+            let base = filled
+                .saturating_sub(window::HISTORY)
+                .min(room.len() - window::LEN);
             let window = room[base..].first_chunk_mut()?;
             let left = &self.elements[at..];
             let input = left.first_chunk().unwrap_or_else(|| {
@@ -90,8 +92,9 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Takes the element at `at`, if it is a literal of more than 60 bytes or a copy with a distance of four
-/// bytes: `values` are filled up to `filled`. Returns where the next one begins, and what is filled then.
+/// Takes the element at `at`, if it is a literal of more than 60 bytes or a copy with a distance of
+/// four bytes. Its bytes belong behind the first `filled` of `values`. Returns where the next
+/// element begins, and how many bytes are filled then.
 fn rare(elements: &[u8], at: usize, values: &mut [u8], filled: usize) -> Option<(usize, usize)> {
     let tag = usize::from(elements[at]);
     let behind = &elements[at + 1..];
@@ -126,6 +129,7 @@ fn rare(elements: &[u8], at: usize, values: &mut [u8], filled: usize) -> Option<
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::hybrid::put_varint;
     use super::*;
 
     fn decompressed(stored: &[u8]) -> Option<Vec<u8>> {
@@ -141,20 +145,16 @@ mod tests {
         snap::raw::Decoder::new().decompress_vec(stored).ok()
     }
 
-    fn header(mut len: usize) -> Vec<u8> {
+    fn header(len: usize) -> Vec<u8> {
         let mut header = Vec::new();
-        while len >= 0x80 {
-            header.push(len as u8 | 0x80);
-            len >>= 7;
-        }
-        header.push(len as u8);
+        put_varint(len as u64, &mut header);
         header
     }
 
     /// Values as pages have them.
     #[derive(Debug, Clone)]
     enum Values {
-        /// Of eight bytes, of which the lower ones differ.
+        /// Numbers of eight bytes, whose lower bytes differ.
         Numbers {
             count: usize,
             differ: u32,
@@ -224,8 +224,8 @@ mod tests {
         })
     }
 
-    /// An element and its bytes, also such as no encoder writes. A copy is from `distance` of what is
-    /// there.
+    /// An element and its bytes, also such as no encoder writes. A copy is from `distance` of what
+    /// is there.
     #[derive(Debug, Clone)]
     enum Drawn {
         Literal { len: usize, len_bytes: usize },

@@ -1,20 +1,21 @@
 //! Most elements of a stream, decompressed within an array.
 //!
-//! A window has the last 64 KiB of the values, which a copy may repeat, and room for the next ones. It
-//! and the piece of the stream that is read are arrays that end with a margin. So the compiler sees that
-//! an element which begins before the margin stays within it, and the loops have no checks of bounds.
-//! They write whole words: what is behind an element's bytes is overwritten by the next one.
+//! A window has the last 64 KiB of the values, which a copy may repeat, and room for the next ones.
+//! It and the piece of the stream that is read are arrays that end with a margin. So the compiler
+//! sees that an element which begins before the margin stays within it, and the loops have no
+//! checks of bounds. They write whole words: what is behind an element's bytes is overwritten by
+//! the next one.
 //!
-//! *Numbers* of eight bytes become pairs: a literal of the lower bytes, which differ, and a copy of the
-//! upper ones. [`numbers`] takes a pair at a time. The eight bytes that the copy repeats are loaded
-//! together with those before them, the literal is put in their place, and they are stored. What one
-//! instruction stored can be loaded by one before it is in the cache, which bytes of two stores cannot.
-//! Where the next pair begins depends on the copy's tag: both words that may begin it are loaded
-//! before that is known.
+//! *Numbers* of eight bytes become pairs: a literal of the lower bytes, which differ, and a copy of
+//! the upper ones. [`numbers`] takes a pair at a time. The eight bytes that the copy repeats are
+//! loaded together with those before them, the literal is put in their place, and they are stored.
+//! A load of bytes that one instruction stored need not wait until they are in the cache, and a
+//! load of bytes of two stores must. Where the next pair begins depends on the copy's tag: both
+//! words that may begin it are loaded before that is known.
 //!
-//! *Texts* become copies with a short literal here and there. [`texts`] takes two elements at a time, as
-//! the tag of the second is in the word of the first. Whether the second is a literal or a copy is no
-//! branch, which the processor would often guess wrong.
+//! *Texts* become copies with a short literal here and there. [`texts`] takes two elements at a
+//! time, as the tag of the second is in the word of the first. Whether the second is a literal or a
+//! copy is no branch, which the processor would often guess wrong.
 
 use std::hint::select_unpredictable;
 
@@ -22,9 +23,10 @@ use std::hint::select_unpredictable;
 pub(super) const HISTORY: usize = 1 << 16;
 /// Bytes of new values in a window.
 const ROOM: usize = 1 << 14;
-/// Bytes of a stream of which each begins an element that is taken, or is in one.
+/// Bytes of a piece of a stream in which the elements that are taken begin.
 const AHEAD: usize = 1 << 11;
-/// Bytes at an array's end that the last two elements may reach into, and the words written for them.
+/// Bytes at an array's end that the last two elements may reach into, and the words written for
+/// them.
 pub(super) const MARGIN: usize = 512;
 /// Bytes of a window that are filled when the last element begins, at most.
 const FILLED_MAX: usize = HISTORY + ROOM;
@@ -54,8 +56,8 @@ pub(super) struct Place {
     pub(super) filled: usize,
 }
 
-/// Takes elements until one of them is not for a window, or begins behind [`AHEAD`] bytes, or until `end`
-/// bytes are filled. Returns where the next one begins.
+/// Takes elements until one of them is not for a window, or begins behind [`AHEAD`] bytes, or until
+/// `end` bytes are filled. Returns where the next one begins.
 pub(super) fn decompress(input: &Input, window: &mut Window, mut place: Place, end: usize) -> Place {
     let end = end.min(FILLED_MAX);
     let mut as_texts = FEW;
@@ -123,8 +125,8 @@ fn numbers(input: &Input, window: &mut Window, place: Place, end: usize) -> Plac
             before ^ ((before ^ literal) & LOWER[others & (SHORT - 1)]),
         );
         filled += both;
-        // A word of memory and one of a register: of two shifts the compiler would make one that takes
-        // longer than both.
+        // A word of memory and one of a register: of two shifts the compiler would make one that
+        // takes longer than both.
         first = select_unpredictable(second & 2 != 0, behind_three, second >> 16);
         at += 1 + len + 1 + (second & 3) as usize;
     }
@@ -213,8 +215,8 @@ impl Element {
     }
 }
 
-/// By tag: the length in 8 bits, then the upper bits of the distance, and from bit 16 on a mask of the
-/// bits behind the tag that are the lower ones.
+/// By tag: the length in 8 bits, then the upper bits of the distance, and from bit 16 on a mask of
+/// the bits behind the tag that are the lower ones.
 const ELEMENTS: [u32; 256] = {
     let mut elements = [u8::MAX as u32; 256];
     let mut tag = 0;

@@ -141,7 +141,8 @@ impl FixedWidthLayout {
         Some(Self { columns })
     }
 
-    /// Rows that do not fit go to `long`, ascending; their `fixed_keys` are meaningless.
+    /// Rows that do not fit go to `long`, ascending; their `fixed_keys` are meaningless. If none fits,
+    /// there may be no `fixed_keys`.
     pub(crate) fn pack(
         &self,
         columns: &[ArrayRef],
@@ -151,6 +152,13 @@ impl FixedWidthLayout {
     ) {
         fixed_keys.clear();
         long.clear();
+        if let ([column], [texts]) = (&*self.columns, columns)
+            && let Field::Text(bytes) = column.field
+            && are_longer(texts, bytes as usize)
+        {
+            long.extend(0..rows as u32);
+            return;
+        }
         for (column, values) in self.columns.iter().zip(columns) {
             if let (Field::Bits(bits), Some(numbers)) = (column.field, column.numbers(values)) {
                 numbers.put(bits, fixed_keys);
@@ -426,6 +434,31 @@ fn pack_text(column: &ArrayRef, bytes: usize, fixed_keys: &mut [u128], long: &mu
     }
 }
 
+/// Whether all rows are known to have texts of more than `bytes`.
+fn are_longer(texts: &ArrayRef, bytes: usize) -> bool {
+    if texts.null_count() > 0 {
+        return false;
+    }
+    match texts.data_type() {
+        DataType::Utf8 => texts
+            .as_string::<i32>()
+            .offsets()
+            .lengths()
+            .all(|len| len > bytes),
+        DataType::LargeUtf8 => texts
+            .as_string::<i64>()
+            .offsets()
+            .lengths()
+            .all(|len| len > bytes),
+        // A view's low bits are the text's length.
+        DataType::Utf8View => {
+            let views = texts.as_string_view().views().iter();
+            views.map(|&view| view as u32 as usize).all(|len| len > bytes)
+        }
+        _ => false,
+    }
+}
+
 /// Packs each text of a dictionary, and then what each row's key stands for.
 fn pack_texts_once(
     texts: &dyn AnyDictionaryArray,
@@ -517,6 +550,34 @@ mod tests {
                 (fixed_keys, long)
             };
             prop_assert_eq!(pack(&coded), pack(&texts));
+        }
+
+        #[test]
+        fn texts_that_have_no_word_are_those_of_more_than_fifteen_bytes(
+            rows in proptest::collection::vec(
+                proptest::option::weighted(0.9, prop_oneof![1 => "[ab]{0,15}", 9 => "[ab]{16,18}"]),
+                1..10,
+            ),
+            from in 0usize..3,
+        ) {
+            let from = from.min(rows.len() - 1);
+            let rows: Vec<Option<&str>> = rows.iter().map(Option::as_deref).collect();
+            let columns: [ArrayRef; 3] = [
+                Arc::new(StringArray::from(rows.clone())),
+                Arc::new(LargeStringArray::from(rows.clone())),
+                Arc::new(StringViewArray::from(rows.clone())),
+            ];
+            let rows = &rows[from..];
+            let is_long = |row: &u32| rows[*row as usize].is_some_and(|text| text.len() > 15);
+            let expected: Vec<u32> = (0..rows.len() as u32).filter(is_long).collect();
+            for texts in columns.map(|texts| texts.slice(from, rows.len())) {
+                let layout = FixedWidthLayout::new(&[texts.data_type().clone()]).unwrap();
+                let (mut fixed_keys, mut long) = (vec![7], vec![7]);
+                layout.pack(&[texts], rows.len(), &mut fixed_keys, &mut long);
+                prop_assert_eq!(&long, &expected);
+                let packed = if expected.len() == rows.len() { 0 } else { rows.len() };
+                prop_assert_eq!(fixed_keys.len(), packed);
+            }
         }
 
         #[test]

@@ -4,10 +4,11 @@ use super::table::GroupTable;
 use crate::partition::{bits_of, hash_fixed_key};
 
 /// Fraction of new keys from which rows pass through: a lookup in a slot that finds fewer keys does
-/// not pay, because the merge looks each group up again. A key without a fixed width is cheaper to
-/// find in its slot, where its bytes are in the cache.
+/// not pay, because the merge looks each group up again.
 const MOSTLY_NEW: f64 = 0.5;
-const MOSTLY_NEW_LONG: f64 = 0.75;
+/// The same for keys without a fixed width. Their bytes are in the slot's cache, and a merge that
+/// compares them waits for memory.
+const MOSTLY_NEW_LONG: f64 = 0.9;
 /// Rows per row of a heavy hitter, at most.
 const HEAVY_ONE_IN: usize = 512;
 /// Rows per row of another key, at most, to pass rows through.

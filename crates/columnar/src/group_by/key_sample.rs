@@ -7,6 +7,10 @@ use pipeline_exec::lock;
 use super::heavy_hitters::Mode;
 use super::table::GroupCount;
 
+/// Groups for each one that is added to those of the last slot: a table that is too small by one
+/// doubles.
+const MARGIN_ONE_IN: usize = 16;
+
 #[derive(Debug, Default)]
 pub(super) struct KeySample {
     mode: Mutex<Option<Arc<Mode>>>,
@@ -24,9 +28,13 @@ impl KeySample {
         mode
     }
 
-    /// The groups of the last slot that was done. The next one is likely to have about as many.
+    /// Room for the groups of a slot: those of the last slot that was done, and a few more.
     pub(super) fn groups(&self) -> GroupCount {
-        *lock(&self.groups)
+        let GroupCount { all, long } = *lock(&self.groups);
+        GroupCount {
+            all: all + all / MARGIN_ONE_IN,
+            long: long + long / MARGIN_ONE_IN,
+        }
     }
 
     pub(super) fn learn_groups(&self, groups: GroupCount) {

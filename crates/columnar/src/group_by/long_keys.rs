@@ -83,6 +83,10 @@ impl LongKeys {
         if self.places.is_empty() {
             return Ok(());
         }
+        if self.places.len() == end {
+            self.hashes.arrange(order)?;
+            return self.rows.arrange(order);
+        }
         let pool = self.places.pool().cloned();
         let mut number_of = ReservedVec::new(pool.as_ref());
         number_of.resize(end, u32::MAX)?;

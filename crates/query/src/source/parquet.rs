@@ -17,6 +17,7 @@ mod cuts;
 mod damage;
 mod file;
 mod footer;
+mod general;
 mod hybrid;
 mod numbers;
 mod pages;

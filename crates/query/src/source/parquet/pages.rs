@@ -25,9 +25,9 @@ use super::validity::Validity;
 /// A column in a row group, without repetition and of no deeper structure.
 #[derive(Clone, Copy)]
 pub(super) struct FlatColumn<'a> {
-    metadata: &'a ArrowReaderMetadata,
-    row_group: usize,
-    leaf: usize,
+    pub(super) metadata: &'a ArrowReaderMetadata,
+    pub(super) row_group: usize,
+    pub(super) leaf: usize,
     pub(super) chunk: &'a ColumnChunkMetaData,
     pub(super) data_type: &'a DataType,
 }
@@ -53,7 +53,7 @@ impl<'a> FlatColumn<'a> {
         self.chunk.column_type()
     }
 
-    fn is_snappy(&self) -> bool {
+    pub(super) fn is_snappy(&self) -> bool {
         self.chunk.compression() == Compression::SNAPPY
     }
 
@@ -158,11 +158,13 @@ impl DataPage {
 
     /// Whether values are codes of the dictionary.
     pub(super) fn is_coded(&self) -> bool {
-        matches!(
-            self.encoding,
-            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
-        )
+        is_coded(self.encoding)
     }
+}
+
+/// Whether values are codes of the dictionary.
+pub(super) fn is_coded(encoding: Encoding) -> bool {
+    matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY)
 }
 
 impl Pages {
@@ -188,15 +190,14 @@ impl Pages {
 
     /// `None` where there is no page, or one that is not as expected.
     pub(super) fn next(&mut self) -> Option<DataPage> {
-        let (values, levels, rows, encoding, buf) = match self.pages.get_next_page().ok()?? {
+        let (page, buf) = self.read()?;
+        let (values, levels, rows, encoding) = match page {
             Page::DataPage {
-                buf,
                 num_values,
                 encoding,
                 def_level_encoding,
                 ..
             } => {
-                let buf = self.decompressed(buf, 0, true)?;
                 let levels = match self.has_nulls {
                     true if def_level_encoding == Encoding::RLE => {
                         let len = u32::from_le_bytes(*buf.first_chunk::<4>()?);
@@ -205,22 +206,18 @@ impl Pages {
                     true => return None,
                     false => 0..0,
                 };
-                (levels.end, levels, num_values, encoding, buf)
+                (levels.end, levels, num_values, encoding)
             }
             Page::DataPageV2 {
-                buf,
                 num_values,
                 encoding,
                 def_levels_byte_len,
-                rep_levels_byte_len: 0,
-                is_compressed,
                 ..
             } => {
                 let levels = usize::try_from(def_levels_byte_len).ok()?;
-                let buf = self.decompressed(buf, levels, is_compressed)?;
-                (levels, 0..levels, num_values, encoding, buf)
+                (levels, 0..levels, num_values, encoding)
             }
-            Page::DataPageV2 { .. } | Page::DictionaryPage { .. } => return None,
+            Page::DictionaryPage { .. } => return None,
         };
         (values <= buf.len()).then_some(DataPage {
             buf,
@@ -229,6 +226,15 @@ impl Pages {
             rows: usize::try_from(rows).ok()?,
             encoding,
         })
+    }
+
+    /// The next page, with decompressed bytes that the caller keeps. `None` as of [`next`](Self::next).
+    pub(super) fn page(&mut self) -> Option<Page> {
+        let (mut page, bytes) = self.read()?;
+        let (Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. }) =
+            &mut page;
+        *buf = bytes.into_bytes();
+        Some(page)
     }
 
     /// Hands `take` each page with some of `rows`, which ascend, and their places in it. `None` if `take`
@@ -263,11 +269,25 @@ impl Pages {
         }
     }
 
-    fn decompressed(&mut self, stored: Bytes, plain: usize, is_compressed: bool) -> Option<PageBytes> {
-        match &mut self.snappy {
-            Some(snappy) if is_compressed => snappy.decompress(&stored, plain),
-            _ => Some(PageBytes::Shared(stored)),
-        }
+    /// A page as it is stored, and its bytes.
+    fn read(&mut self) -> Option<(Page, PageBytes)> {
+        let page = self.pages.get_next_page().ok()??;
+        let (plain, is_compressed) = match page {
+            Page::DataPage { .. } => (0, true),
+            Page::DataPageV2 {
+                def_levels_byte_len,
+                rep_levels_byte_len: 0,
+                is_compressed,
+                ..
+            } => (usize::try_from(def_levels_byte_len).ok()?, is_compressed),
+            Page::DataPageV2 { .. } | Page::DictionaryPage { .. } => return None,
+        };
+        let stored = page.buffer();
+        let bytes = match &mut self.snappy {
+            Some(snappy) if is_compressed => snappy.decompress(stored, plain)?,
+            _ => PageBytes::Shared(stored.clone()),
+        };
+        Some((page, bytes))
     }
 }
 

@@ -4,16 +4,14 @@
 //!   few rows are left       their values              numbers, texts
 //!   all pages have codes    codes and values          coded
 //!   a text is searched      the texts that hold it    texts
-//!   else                    all values                numbers, or the `parquet` crate's reader
+//!   numbers                 all values                numbers
+//!   else                    all values                general: the `parquet` crate's reader
 //! ```
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
-use arrow::array::{Array, ArrayRef};
-use arrow::compute::concat;
+use arrow::array::ArrayRef;
 use columnar::{Codes, Fetched, MorselReader, PassingTexts, ReadError, TextCondition};
 
 use super::super::byte_source;
@@ -21,10 +19,7 @@ use super::chunks::{self, Chunks};
 use super::damage::guarded;
 use super::file::{Morsel, ParquetFile};
 use super::pages::FlatColumn;
-use super::{coded, numbers, texts};
-
-/// Rows decoded at once, bounded since the footer's count sizes the allocation.
-const BATCH_ROWS: usize = 1 << 20;
+use super::{coded, general, numbers, texts};
 
 /// Bytes of a dictionary in the file for each row wanted, above which texts are copied out of it: to make
 /// all its values would take longer than to group or compare texts instead of codes.
@@ -54,14 +49,28 @@ impl MorselReader for ParquetReader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
         let chunks = self.chunks(column, &self.rows)?;
         let read = || {
-            let flat = self.flat(column).filter(numbers::may_be);
-            Ok(flat.and_then(|flat| numbers::read(&flat, &chunks, &self.rows)))
+            Ok(self.flat(column).and_then(|flat| match numbers::may_be(&flat) {
+                true => numbers::read(&flat, &chunks, &self.rows),
+                false if flat.is_snappy() => general::read_flat(&flat, &chunks, &self.rows),
+                false => None,
+            }))
         };
         // What fails here fails again, with its place, in the reader that knows all encodings.
         if let Some(values) = guarded(read).unwrap_or(None) {
             return Ok(values);
         }
-        guarded(|| self.read(column, chunks)).map_err(|message| {
+        let (metadata, row_group) = (&self.file.metadata, self.morsel.row_group);
+        let read = || {
+            general::read(
+                metadata,
+                row_group,
+                self.file.all_rows(row_group),
+                column,
+                chunks,
+                &self.rows,
+            )
+        };
+        guarded(read).map_err(|message| {
             self.file
                 .error(message)
                 .in_part(format!("row group {}", self.morsel.row_group))
@@ -145,7 +154,7 @@ impl ParquetReader<'_> {
     /// For readers that decode all rows at once.
     fn flat(&self, column: usize) -> Option<FlatColumn<'_>> {
         let flat = FlatColumn::of(&self.file.metadata, self.morsel.row_group, column);
-        flat.filter(|_| self.rows.len() <= BATCH_ROWS)
+        flat.filter(|_| self.rows.len() <= general::BATCH_ROWS)
     }
 
     /// Whether the pages with some rows can be found.
@@ -181,46 +190,6 @@ impl ParquetReader<'_> {
         let read = byte_source::fetch(self.file.source.as_ref(), &ranges);
         let read = read.map_err(|error| self.morsel.located(error))?;
         Ok(Chunks::new(file_bytes, Arc::new(read)))
-    }
-
-    fn read(&self, column: usize, chunks: Chunks) -> Result<ArrayRef, String> {
-        let (row_group, rows) = (self.morsel.row_group, &self.rows);
-        let group_rows = self.file.all_rows(row_group);
-        let mask = ProjectionMask::roots(self.file.metadata.parquet_schema(), [column]);
-        let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.file.metadata.clone())
-                .with_row_groups(vec![row_group])
-                .with_projection(mask)
-                .with_batch_size(rows.len().min(BATCH_ROWS));
-        if *rows != group_rows {
-            let rows = std::iter::once(rows.clone());
-            let selection = RowSelection::from_consecutive_ranges(rows, group_rows.end);
-            builder = builder.with_row_selection(selection);
-        }
-        let mut reader = builder.build().map_err(|error| error.to_string())?;
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(1);
-        let mut found = 0;
-        // A further call at the reader's end would allocate an unreserved batch.
-        while found < rows.len()
-            && let Some(batch) = reader.next()
-        {
-            let batch = batch.map_err(|error| error.to_string())?;
-            found += batch.num_rows();
-            arrays.push(batch.column(0).clone());
-        }
-        if found != rows.len() {
-            return Err(format!(
-                "the column has {found} values where the row group has {} rows",
-                rows.len()
-            ));
-        }
-        match arrays.len() {
-            1 => Ok(arrays.remove(0)),
-            _ => {
-                let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
-                concat(&arrays).map_err(|error| error.to_string())
-            }
-        }
     }
 }
 

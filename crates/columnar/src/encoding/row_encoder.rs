@@ -387,7 +387,7 @@ mod tests {
     fn encoded(encoder: &RowEncoder, columns: &[ArrayRef]) -> EncodedRows {
         let mut rows = EncodedRows::new(None);
         let pushed = encoder.for_batches(columns, None, None, |first, batch| {
-            assert_eq!(first, rows.len());
+            assert_eq!(first, rows.iter().len());
             Ok(batch.iter().try_for_each(|row| rows.push(row))?)
         });
         pushed.unwrap();
@@ -412,7 +412,7 @@ mod tests {
             let encoder = RowEncoder::new(types.iter()).unwrap();
             prop_assert!(matches!(encoder, RowEncoder::Plain(_)));
             let encoded = encoded(&encoder, &columns);
-            prop_assert_eq!(encoded.len(), rows.len() - from);
+            prop_assert_eq!(encoded.iter().len(), rows.len() - from);
             let decoded = encoder.decode(encoded.iter()).unwrap();
             prop_assert_eq!(&decoded, &columns);
             let coded = columns.iter().map(|column| match is_text(column.data_type()) {
@@ -424,7 +424,7 @@ mod tests {
             });
             let of_coded = self::encoded(&encoder, &coded.collect::<Vec<_>>());
             prop_assert!(of_coded.iter().eq(encoded.iter()));
-            for a in 0..encoded.len() {
+            for a in 0..encoded.iter().len() {
                 for b in 0..a {
                     let is_same = columns.iter().all(|column| column.slice(a, 1) == column.slice(b, 1));
                     prop_assert_eq!(encoded.row(a) == encoded.row(b), is_same);

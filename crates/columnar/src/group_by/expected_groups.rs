@@ -53,7 +53,7 @@ impl ExpectedGroups {
                 for key in keys.at(keys.places(&(partition..partition + 1))) {
                     let (hash, hashes) = match key {
                         KeyAt::Fixed(fixed_key) => (hash_fixed_key(fixed_key), &mut fixed_hashes),
-                        KeyAt::Long(number) => (keys.long().hashes()[number], &mut long_hashes),
+                        KeyAt::Long(number) => (keys.long().all()[number].hash, &mut long_hashes),
                     };
                     if hash & (one_in as u64 - 1) == 0 {
                         hashes.push(hash);

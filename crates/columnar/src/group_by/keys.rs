@@ -5,7 +5,7 @@ use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
-use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers, RowEncoder};
+use crate::encoding::{FixedWidthLayout, Numbers, RowEncoder};
 use crate::partition::{hash_bytes, hash_fixed_key, partition_of};
 
 #[derive(Debug)]
@@ -87,12 +87,16 @@ impl KeyEncoding {
     }
 
     /// Of keys without a fixed width.
-    pub(crate) fn partitions_of(&self, shard_key: &ShardColumns, keys: &EncodedRows) -> Vec<u8> {
-        let ShardColumns { places, encoder, .. } = shard_key;
-        let columns = self.encoder.decode(keys.iter());
+    pub(crate) fn partitions_of<'k>(
+        &self,
+        shard_key: &ShardColumns,
+        keys: impl ExactSizeIterator<Item = &'k [u8]> + Clone,
+    ) -> Vec<u8> {
+        let (ShardColumns { places, encoder, .. }, count) = (shard_key, keys.len());
+        let columns = self.encoder.decode(keys);
         let columns = columns.expect("this encoder made the keys");
         let shard_columns: Vec<ArrayRef> = places.iter().map(|&place| columns[place].clone()).collect();
-        let mut partitions = Vec::with_capacity(keys.len());
+        let mut partitions = Vec::with_capacity(count);
         let encoded = encoder.for_batches(&shard_columns, None, None, |_first, batch| {
             partitions.extend(batch.iter().map(|row| partition_of(hash_bytes(row))));
             Ok(())
@@ -101,8 +105,8 @@ impl KeyEncoding {
         // A value that fits its field is that of fixed-width keys too.
         if let Some(layout) = &self.layout {
             let (mut fixed_keys, mut long) = (Vec::new(), Vec::new());
-            layout.pack(&columns, keys.len(), &mut fixed_keys, &mut long);
-            let is_long = layout.are_long(places, &shard_columns, keys.len());
+            layout.pack(&columns, count, &mut fixed_keys, &mut long);
+            let is_long = layout.are_long(places, &shard_columns, count);
             for (row, partition) in partitions
                 .iter_mut()
                 .enumerate()

@@ -14,8 +14,8 @@
 
 use std::sync::Arc;
 
-use super::long_keys::LongKeys;
-use crate::encoding::{BATCH_ROWS, EncodedRows};
+use super::long_keys::{LongKey, LongKeys};
+use crate::encoding::BATCH_ROWS;
 use crate::memory::{HashIndex, MemoryExceeded, MemoryPool};
 
 /// The number of a key that was not found at once.
@@ -54,30 +54,31 @@ impl LongKeyTable {
         self.keys.reserve(keys.saturating_sub(self.keys.len()))
     }
 
-    /// Adds a key that is known to be new, and is indexed when a look-up needs it. `add` adds its bytes,
-    /// and returns its group, which lies behind all others.
-    pub(super) fn push(
+    /// Adds a key of other keys, as [`LongKeys::push_shared`] does. It is known to be new, and indexed when
+    /// a look-up needs it.
+    pub(super) fn push_shared(
         &mut self,
-        hash: u64,
-        add: impl FnOnce(&mut EncodedRows) -> Result<u32, MemoryExceeded>,
-    ) -> Result<u32, MemoryExceeded> {
-        self.keys.push(hash, add)
+        first: usize,
+        key: &LongKey,
+        group: u32,
+    ) -> Result<(), MemoryExceeded> {
+        self.keys.push_shared(first, key, group)
     }
 
-    /// Returns what [`EncodedRows::push_shared`] needs to know of `from`.
+    /// Returns what [`LongKeys::push_shared`] needs to know of `from`.
     pub(super) fn share(&mut self, from: &LongKeys) -> usize {
         self.keys.share(from)
     }
 
     /// Finds the group of each key of a batch, by `hashes`. `key` is asked for the bytes at a place in
-    /// the batch if a known key has the same hash. Of a new key, `add` adds the bytes, and returns its
-    /// group, which lies behind all others. `found` may hear of another group of a key before it
+    /// the batch if a known key has the same hash. A new one is added by `add`, which returns its group,
+    /// which lies behind all others. `found` may hear of another group of a key before it
     /// hears of the key's.
     pub(super) fn find<'k>(
         &mut self,
         key: impl Fn(usize) -> &'k [u8],
         hashes: &[u64],
-        mut add: impl FnMut(&mut EncodedRows, usize) -> Result<u32, MemoryExceeded>,
+        mut add: impl FnMut(&mut LongKeys, usize) -> Result<u32, MemoryExceeded>,
         mut found: impl FnMut(usize, u32),
     ) -> Result<(), MemoryExceeded> {
         if self.index.len() < self.keys.len() || self.expected > 0 {
@@ -87,18 +88,19 @@ impl LongKeyTable {
         let numbers = &mut numbers[..hashes.len()];
         self.find_known(&key, hashes, numbers);
         // Without a branch on whether a key was found: one that was not has any group for now.
-        let groups = match self.keys.places() {
-            [] => &[0],
-            places => places,
+        let none = [LongKey::default()];
+        let known = match self.keys.all() {
+            [] => &none,
+            known => known,
         };
         let (mut others, mut count) = ([0; BATCH_ROWS], 0);
         for (at, &number) in numbers.iter().enumerate() {
-            found(at, groups[(number as usize).min(groups.len() - 1)]);
+            found(at, known[(number as usize).min(known.len() - 1)].place);
             others[count] = at as u16;
             count += usize::from(number == NOT_FOUND);
         }
         for at in others[..count].iter().map(|&at| usize::from(at)) {
-            let group = self.find_one(|| key(at), hashes[at], |rows| add(rows, at))?;
+            let group = self.find_one(|| key(at), hashes[at], |keys| add(keys, at))?;
             found(at, group);
         }
         Ok(())
@@ -106,18 +108,18 @@ impl LongKeyTable {
 
     #[cold]
     fn index_all(&mut self) -> Result<(), MemoryExceeded> {
-        let hashes = self.keys.hashes();
-        let hash_of = |number: u32| hashes[number as usize];
+        let keys = self.keys.all();
+        let hash_of = |number: u32| keys[number as usize].hash;
         let indexed = self.index.len();
         let more = std::mem::take(&mut self.expected).saturating_sub(indexed);
         // Otherwise it grows step by step.
         self.index.reserve(more, hash_of).ok();
-        self.index.extend(indexed as u32..hashes.len() as u32, hash_of)
+        self.index.extend(indexed as u32..keys.len() as u32, hash_of)
     }
 
     /// The numbers of keys that the index meets first.
     fn find_known<'k>(&self, key: impl Fn(usize) -> &'k [u8], hashes: &[u64], numbers: &mut [u32]) {
-        let known = self.keys.hashes();
+        let known = self.keys.all();
         let Some(last) = known.len().checked_sub(1) else {
             return;
         };
@@ -127,14 +129,14 @@ impl LongKeyTable {
         }
         let (mut same, mut count) = ([0; BATCH_ROWS], 0);
         for (at, (number, &hash)) in numbers.iter_mut().zip(hashes).enumerate() {
-            let is_same = known[*number as usize] == hash;
+            let is_same = known[*number as usize].hash == hash;
             same[count] = at as u16;
             count += usize::from(is_same);
             *number = if is_same { *number } else { NOT_FOUND };
         }
         for at in same[..count].iter().map(|&at| usize::from(at)) {
             let number = &mut numbers[at];
-            if self.keys.rows().row(*number as usize) != key(at) {
+            if self.keys.bytes(&known[*number as usize]) != key(at) {
                 *number = NOT_FOUND;
             }
         }
@@ -144,20 +146,23 @@ impl LongKeyTable {
         &mut self,
         key: impl Fn() -> &'k [u8],
         hash: u64,
-        add: impl FnOnce(&mut EncodedRows) -> Result<u32, MemoryExceeded>,
+        add: impl FnOnce(&mut LongKeys) -> Result<u32, MemoryExceeded>,
     ) -> Result<u32, MemoryExceeded> {
         let keys = &self.keys;
-        let hashes = keys.hashes();
-        self.index.reserve(1, |number| hashes[number as usize])?;
-        let new = keys.len() as u32;
+        let known = keys.all();
+        self.index.reserve(1, |number| known[number as usize].hash)?;
+        let new = known.len() as u32;
         let is_key = |number: u32| {
-            number == new || hashes[number as usize] == hash && keys.rows().row(number as usize) == key()
+            number == new || {
+                let known = &known[number as usize];
+                known.hash == hash && keys.bytes(known) == key()
+            }
         };
         let number = self.index.look_up(1).find_or_add(hash, new, is_key);
         if number < new {
-            return Ok(keys.places()[number as usize]);
+            return Ok(known[number as usize].place);
         }
-        self.push(hash, add)
+        add(&mut self.keys)
     }
 }
 
@@ -203,19 +208,17 @@ mod tests {
             let mut firsts = ReservedVec::new(None);
             let mut known: HashMap<String, (u32, u64)> = HashMap::new();
             let mut rows = 0;
-            let add = |own: &mut EncodedRows, firsts: &mut ReservedVec<u64>, key: &str, position| {
-                own.push(key.as_bytes())?;
-                firsts.push(position)?;
-                Ok(firsts.len() as u32 - 1)
-            };
             for step in steps {
                 match step {
                     Step::Find(keys) => {
                         let bytes: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
                         let hashes: Vec<u64> = keys.iter().map(|key| hash_of(key)).collect();
                         let position = |at: usize| rows + at as u64;
-                        let add = |own: &mut EncodedRows, at: usize| {
-                            add(own, &mut firsts, &keys[at], position(at))
+                        let add = |own: &mut LongKeys, at: usize| {
+                            let group = firsts.len() as u32;
+                            firsts.push(position(at))?;
+                            own.push(hashes[at], bytes[at], group)?;
+                            Ok(group)
                         };
                         let mut found = vec![u32::MAX; keys.len()];
                         table.find(|at| bytes[at], &hashes, add, |at, group| found[at] = group).unwrap();
@@ -227,9 +230,12 @@ mod tests {
                         rows += keys.len() as u64;
                     }
                     Step::Push(key) if !known.contains_key(&key) => {
-                        let add = |own: &mut EncodedRows| add(own, &mut firsts, &key, rows);
-                        let group = table.push(hash_of(&key), add).unwrap();
-                        prop_assert_eq!(group, known.len() as u32);
+                        let mut from = LongKeys::new(None);
+                        from.push(hash_of(&key), key.as_bytes(), 0).unwrap();
+                        from.seal();
+                        let (first, group) = (table.share(&from), known.len() as u32);
+                        table.push_shared(first, &from.all()[0], group).unwrap();
+                        firsts.push(rows).unwrap();
                         known.insert(key, (group, rows));
                         rows += 1;
                     }
@@ -239,7 +245,8 @@ mod tests {
             }
             prop_assert_eq!(firsts.len(), known.len());
             for (key, (group, first)) in known {
-                prop_assert_eq!(table.keys().rows().row(group as usize), key.as_bytes());
+                let own = table.keys().find(group).unwrap();
+                prop_assert_eq!(table.keys().bytes(own), key.as_bytes());
                 prop_assert_eq!(firsts[group as usize], first);
             }
         }

@@ -43,14 +43,14 @@ impl PartitionedKeys {
             Some(shard_key) if long.len() > 0 => {
                 // The columns, and the encoding and partitions of some.
                 decoding.grow(3 * long.size())?;
-                let own = encoding.partitions_of(shard_key, long.rows());
-                for (&row, partition) in long.places().iter().zip(own) {
-                    partitions[row as usize] = partition;
+                let own = encoding.partitions_of(shard_key, long.iter());
+                for (key, partition) in long.all().iter().zip(own) {
+                    partitions[key.place as usize] = partition;
                 }
             }
             _ => {
-                for (&row, &hash) in long.places().iter().zip(long.hashes()) {
-                    partitions[row as usize] = partition_of(hash);
+                for key in long.all() {
+                    partitions[key.place as usize] = partition_of(key.hash);
                 }
             }
         }
@@ -98,7 +98,7 @@ impl PartitionedKeys {
     pub(super) fn at(&self, places: Range<usize>) -> impl Iterator<Item = KeyAt> {
         let mut within = self.long.within(&places).peekable();
         places.map(move |place| {
-            let is_here = |&number: &usize| self.long.places()[number] as usize == place;
+            let is_here = |&number: &usize| self.long.all()[number].place as usize == place;
             match within.next_if(is_here) {
                 Some(number) => KeyAt::Long(number),
                 None => KeyAt::Fixed(self.fixed_keys.at(place)),

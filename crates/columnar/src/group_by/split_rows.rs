@@ -139,7 +139,7 @@ impl SplitRows {
         if heavy.has_long(hash) {
             self.heavy_long.push(row);
         } else {
-            passing.push(hash, |rows| rows.push(key).map(|()| row))?;
+            passing.push(hash, key, row)?;
             self.passing[self.others] = row;
             self.others += 1;
         }

@@ -23,7 +23,7 @@ use super::long_key_table::LongKeyTable;
 use super::partitioned_keys::{KeyAt, PartitionedKeys};
 use super::slot_groups::SlotKeys;
 use crate::aggregate::{GroupIds, count_all};
-use crate::encoding::{BATCH_ROWS, EncodedRows, FixedWidthLayout, Numbers};
+use crate::encoding::{BATCH_ROWS, FixedWidthLayout, Numbers};
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 use crate::partition::hash_bytes;
 
@@ -101,8 +101,7 @@ impl GroupTable {
 
     /// The hash of a key without a fixed width.
     pub(crate) fn long_hash(&self, group: u32) -> Option<u64> {
-        let number = self.long.keys().places().binary_search(&group).ok()?;
-        Some(self.long.keys().hashes()[number])
+        Some(self.long.keys().find(group)?.hash)
     }
 
     /// Floats in `columns` are canonical, and `keys` are theirs. A new key becomes a group at
@@ -141,8 +140,9 @@ impl GroupTable {
                     |at| batch[at],
                     &hashes[..batch.len()],
                     |keys, at| {
-                        keys.push(batch[at])?;
-                        new_group(&mut self.firsts, position(rows[at] as usize))
+                        let group = new_group(&mut self.firsts, position(rows[at] as usize))?;
+                        keys.push(hashes[at], batch[at], group)?;
+                        Ok(group)
                     },
                     |at, group| self.groups[rows[at] as usize] = group,
                 )?;
@@ -233,13 +233,11 @@ impl GroupTable {
             }
         }
         let piece = self.long.share(long);
-        for number in long.within(&places) {
-            let (hash, place) = (long.hashes()[number], long.places()[number] as usize);
-            let add = |keys: &mut EncodedRows| {
-                keys.push_shared(piece, long.rows(), number)?;
-                new_group(&mut self.firsts, position(place))
-            };
-            self.groups[place - start] = self.long.push(hash, add)?;
+        for key in &long.all()[long.within(&places)] {
+            let place = key.place as usize;
+            let group = new_group(&mut self.firsts, position(place))?;
+            self.long.push_shared(piece, key, group)?;
+            self.groups[place - start] = group;
         }
         Ok(())
     }
@@ -252,40 +250,44 @@ impl GroupTable {
         position: impl Fn(usize) -> u64,
     ) -> Result<(), MemoryExceeded> {
         let (long, start) = (from.long(), places.start);
-        let numbers = long.within(&places);
-        let others = long.places()[numbers.clone()].iter();
-        let others = others.map(|&place| place as usize - start);
+        let keys = &long.all()[long.within(&places)];
+        let others = keys.iter().map(|key| key.place as usize - start);
         self.groups.clear();
         self.groups.resize(places.len(), 0)?;
         let (firsts, groups) = (&mut self.firsts, &mut *self.groups);
         let position_of = |at: usize| position(start + at);
         match from.fixed_keys() {
             // No key has a fixed width.
-            FixedKeys::Narrow(keys) if keys.is_empty() => {}
-            FixedKeys::Narrow(keys) => {
+            FixedKeys::Narrow(fixed) if fixed.is_empty() => {}
+            FixedKeys::Narrow(fixed) => {
                 self.fixed_keys
-                    .find(&keys[places], others, firsts, position_of, groups)?;
+                    .find(&fixed[places], others, firsts, position_of, groups)?;
             }
-            FixedKeys::Wide(keys) => {
+            FixedKeys::Wide(fixed) => {
                 self.fixed_keys
-                    .find(&keys[places], others, firsts, position_of, groups)?;
+                    .find(&fixed[places], others, firsts, position_of, groups)?;
             }
         }
-        if numbers.is_empty() {
+        if keys.is_empty() {
             return Ok(());
         }
         let piece = self.long.share(long);
-        for first in numbers.clone().step_by(BATCH_ROWS) {
-            let numbers = first..numbers.end.min(first + BATCH_ROWS);
-            let places = &long.places()[numbers.clone()];
+        for batch in keys.chunks(BATCH_ROWS) {
+            let mut hashes = [0; BATCH_ROWS];
+            hashes
+                .iter_mut()
+                .zip(batch)
+                .for_each(|(hash, key)| *hash = key.hash);
             self.long.find(
-                |at| long.rows().row(first + at),
-                &long.hashes()[numbers],
+                |at| long.bytes(&batch[at]),
+                &hashes[..batch.len()],
                 |keys, at| {
-                    keys.push_shared(piece, long.rows(), first + at)?;
-                    new_group(&mut self.firsts, position(places[at] as usize))
+                    let key = &batch[at];
+                    let group = new_group(&mut self.firsts, position(key.place as usize))?;
+                    keys.push_shared(piece, key, group)?;
+                    Ok(group)
                 },
-                |at, group| self.groups[places[at] as usize - start] = group,
+                |at, group| self.groups[batch[at].place as usize - start] = group,
             )?;
         }
         Ok(())
@@ -347,8 +349,8 @@ impl GroupTable {
     /// The key columns of all groups, or of `chosen` ones.
     pub(crate) fn columns(&self, chosen: Option<&[u32]>) -> Result<Vec<ArrayRef>, ArrowError> {
         let Some(chosen) = chosen else {
-            let places = self.long.keys().places().iter().map(|&group| group as usize);
-            return self.columns_of(0..self.len(), places, self.long.keys().rows().iter());
+            let places = self.long.keys().all().iter().map(|key| key.place as usize);
+            return self.columns_of(0..self.len(), places, self.long.keys().iter());
         };
         let groups = chosen.iter().map(|&group| group as usize);
         let (places, rows): (Vec<usize>, Vec<&[u8]>) = self.encoded_of(chosen).unzip();
@@ -358,8 +360,8 @@ impl GroupTable {
     /// The keys without a fixed width, with their places among the chosen groups.
     fn encoded_of<'a>(&'a self, chosen: &'a [u32]) -> impl Iterator<Item = (usize, &'a [u8])> {
         chosen.iter().enumerate().filter_map(|(place, group)| {
-            let number = self.long.keys().places().binary_search(group).ok()?;
-            Some((place, self.long.keys().rows().row(number)))
+            let keys = self.long.keys();
+            Some((place, keys.bytes(keys.find(*group)?)))
         })
     }
 

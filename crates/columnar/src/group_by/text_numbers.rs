@@ -84,8 +84,9 @@ impl TextNumbers {
                 &own_hashes[..places.len()],
                 |texts, at| {
                     let number = texts.len() * PARTS + part;
-                    texts.push(own(at))?;
-                    Ok(u32::try_from(number).expect("fewer than 2^32 texts"))
+                    let number = u32::try_from(number).expect("fewer than 2^32 texts");
+                    texts.push(own_hashes[at], own(at), number)?;
+                    Ok(number)
                 },
                 |at, number| found(usize::from(places[at]), number),
             )?;
@@ -125,7 +126,8 @@ fn texts_of<'t>(
 ) -> impl ExactSizeIterator<Item = &'t [u8]> + Clone {
     let text = |number: u32| {
         let (place, part) = (number as usize / PARTS, number as usize % PARTS);
-        parts[part].keys().rows().row(place)
+        let keys = parts[part].keys();
+        keys.bytes(&keys.all()[place])
     };
     numbers.iter().map(move |number| number.map_or(NULL_ROW, text))
 }

@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, AsArray, GenericByteViewArray, MutableArrayData, make_array};
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, GenericByteViewArray, MutableArrayData, downcast_primitive_array,
+    make_array,
+};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{ByteViewType, DataType};
 use arrow::error::ArrowError;
@@ -41,7 +44,7 @@ impl BorrowedBuffer {
     /// The table must hold `array` for longer than the query runs.
     pub(crate) fn of_table(array: &dyn Array) -> Vec<Self> {
         let mut borrowed = Vec::new();
-        for_each_buffer(&array.to_data(), &mut |buffer| {
+        for_each_buffer(array, &mut |buffer| {
             let start = address(buffer);
             borrowed.push(Self {
                 addresses: start..start + buffer.capacity().max(1),
@@ -68,7 +71,7 @@ impl RetainedSize {
         let mut own = BTreeMap::new();
         let mut used = vec![false; borrowed.len()];
         for array in arrays {
-            for_each_buffer(&array.to_data(), &mut |buffer| {
+            for_each_buffer(array, &mut |buffer| {
                 let start = address(buffer);
                 match borrowed
                     .iter()
@@ -127,7 +130,10 @@ pub(crate) fn compact_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
 /// The bytes that a kernel allocates to copy all rows once. Views are copied, and share the
 /// strings.
 pub(crate) fn copy_bytes(array: &dyn Array) -> Result<usize, ArrowError> {
-    array.to_data().get_slice_memory_size()
+    match array.data_type().primitive_width() {
+        Some(width) if array.nulls().is_none() => Ok(array.len() * width),
+        _ => array.to_data().get_slice_memory_size(),
+    }
 }
 
 pub(crate) fn copies_bytes(columns: &[ArrayRef]) -> Result<usize, ArrowError> {
@@ -200,20 +206,38 @@ fn address(buffer: &Buffer) -> usize {
     buffer.data_ptr().as_ptr() as usize
 }
 
-fn for_each_buffer(data: &ArrayData, visit: &mut impl FnMut(&Buffer)) {
+/// An array's `ArrayData` would share each buffer anew, whose count of owners lies far away. So those
+/// of common arrays are visited without it.
+fn for_each_buffer(array: &dyn Array, visit: &mut impl FnMut(&Buffer)) {
+    downcast_primitive_array! {
+        array => visit(array.values().inner()),
+        DataType::Utf8View => {
+            let texts = array.as_string_view();
+            visit(texts.views().inner());
+            texts.data_buffers().iter().for_each(&mut *visit);
+        }
+        _ => return for_each_buffer_of(&array.to_data(), visit),
+    }
+    if let Some(nulls) = array.nulls() {
+        visit(nulls.buffer());
+    }
+}
+
+fn for_each_buffer_of(data: &ArrayData, visit: &mut impl FnMut(&Buffer)) {
     data.buffers().iter().for_each(&mut *visit);
     if let Some(nulls) = data.nulls() {
         visit(nulls.buffer());
     }
     for child in data.child_data() {
-        for_each_buffer(child, visit);
+        for_each_buffer_of(child, visit);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int64Array, StringArray, StringViewArray};
+    use arrow::array::{BooleanArray, Decimal128Array, Int64Array, ListArray, StringArray, StringViewArray};
     use arrow::compute::take;
+    use arrow::datatypes::Int32Type;
     use arrow::row::{RowConverter, Rows, SortField};
     use proptest::prelude::*;
 
@@ -243,6 +267,32 @@ mod tests {
         assert_eq!(RetainedSize::by([&a, &b], &borrowed), RetainedSize::default());
         assert!(!RetainedSize::by([&a], &borrowed).is_mostly_unused(80));
         assert!(RetainedSize::by([&a], &[]).is_mostly_unused(80));
+    }
+
+    #[test]
+    fn an_array_has_the_buffers_and_the_bytes_of_its_data() {
+        let numbers = || Int64Array::from_iter([Some(1), None, Some(3)]);
+        let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None])]);
+        let arrays = [
+            shared(Int64Array::from_iter_values(0..3)),
+            shared(numbers()),
+            shared(numbers().slice(1, 2)),
+            shared(Decimal128Array::from_iter_values(0..3)),
+            shared(BooleanArray::from_iter([Some(true), None])),
+            long_texts(3),
+            shared(StringViewArray::from_iter([Some("short"), None])),
+            shared(StringArray::from_iter([Some("a"), None])),
+            shared(list),
+        ];
+        for array in &arrays {
+            let (mut buffers, mut of_data) = (Vec::new(), Vec::new());
+            for_each_buffer(array, &mut |buffer| buffers.push(address(buffer)));
+            for_each_buffer_of(&array.to_data(), &mut |buffer| of_data.push(address(buffer)));
+            assert_eq!(buffers, of_data, "{array:?}");
+            assert!(!buffers.is_empty());
+            let bytes = array.to_data().get_slice_memory_size().unwrap();
+            assert_eq!(copy_bytes(array).unwrap(), bytes, "{array:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The command line: the modes and options of this bench.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
@@ -38,6 +39,9 @@ pub(crate) struct Options {
     /// Number of a query for `each`, repeated; all 22 by default
     #[arg(long = "query", value_parser = clap::value_parser!(u8).range(1..=22))]
     pub(crate) queries: Vec<u8>,
+    /// Processes of each engine for `each`, one after the other
+    #[arg(long, default_value = "3")]
+    pub(crate) processes: NonZeroUsize,
     /// The short query is a join of two small tables
     #[arg(long)]
     pub(crate) short_join: bool,

@@ -141,8 +141,8 @@ impl FixedWidthLayout {
         Some(Self { columns })
     }
 
-    /// Rows that do not fit go to `long`, ascending; their `fixed_keys` are meaningless. If none fits,
-    /// there may be no `fixed_keys`.
+    /// Rows that do not fit go to `long`, ascending; their `fixed_keys` are meaningless. If none
+    /// fits, there may be no `fixed_keys`.
     pub(crate) fn pack(
         &self,
         columns: &[ArrayRef],

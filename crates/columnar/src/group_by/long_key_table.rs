@@ -1,8 +1,9 @@
 //! The groups of keys without a fixed width.
 //!
-//! A look-up reads far apart: the index, the hash that it names, where the key lies, its bytes. Each
-//! waits for the one before, and memory takes as long as a hundred instructions. So keys are looked up
-//! in batches, step by step, with no branch on what was read, and the waits of many keys overlap:
+//! A look-up reads far apart: the index, the hash that it names, and, beside that, where the bytes lie
+//! that it reads last. Each waits for the one before, and memory takes as long as a hundred
+//! instructions. So keys are looked up in batches, step by step, with no branch on what was read, and
+//! the waits of many keys overlap:
 //!
 //! ```text
 //!   numbers met first ─► those of equal hashes ─► their bytes ─► equal? ── yes ─► group
@@ -54,8 +55,8 @@ impl LongKeyTable {
         self.keys.reserve(keys.saturating_sub(self.keys.len()))
     }
 
-    /// Adds a key of other keys, as [`LongKeys::push_shared`] does. It is known to be new, and indexed when
-    /// a look-up needs it.
+    /// Adds a key of other keys, as [`LongKeys::push_shared`] does. It is known to be new, and
+    /// indexed when a look-up needs it.
     pub(super) fn push_shared(
         &mut self,
         first: usize,
@@ -70,10 +71,10 @@ impl LongKeyTable {
         self.keys.share(from)
     }
 
-    /// Finds the group of each key of a batch, by `hashes`. `key` is asked for the bytes at a place in
-    /// the batch if a known key has the same hash. A new one is added by `add`, which returns its group,
-    /// which lies behind all others. `found` may hear of another group of a key before it
-    /// hears of the key's.
+    /// Finds the group of each key of a batch, by `hashes`. `key` is asked for the bytes at a place
+    /// in the batch if a known key has the same hash. A new one is added by `add`, which returns
+    /// its group, which lies behind all others. `found` may hear of another group of a key before
+    /// it hears of the key's.
     pub(super) fn find<'k>(
         &mut self,
         key: impl Fn(usize) -> &'k [u8],

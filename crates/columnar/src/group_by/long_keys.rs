@@ -12,7 +12,7 @@ pub(crate) struct LongKeys {
     keys: ReservedVec<LongKey>,
 }
 
-/// A key's hash, bytes and place lie together: who looks at one looks at another soon.
+/// A key's hash, bytes and place, which lie together: what reads one of them soon reads another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LongKey {
     pub(super) hash: u64,
@@ -76,7 +76,8 @@ impl LongKeys {
         self.keys.push(LongKey { hash, bytes, place })
     }
 
-    /// Adds a key of other keys, which were [shared](Self::share) from piece `first` on, without a copy.
+    /// Adds a key of other keys, which were [shared](Self::share) from piece `first` on, without a
+    /// copy.
     #[inline]
     pub(super) fn push_shared(
         &mut self,

@@ -112,11 +112,10 @@ fn dictionary(bytes: &Bytes, count: usize, stored: Type, data_type: &DataType) -
 
 #[cfg(test)]
 mod tests {
-    use ::parquet::file::properties::{WriterProperties, WriterVersion};
     use arrow::array::{Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch};
     use proptest::prelude::*;
 
-    use super::super::written::assert_reads;
+    use super::super::written::{assert_reads, properties};
     use super::*;
 
     /// A column of each type that is known here: of `values` values, and NULL where `nulls` says.
@@ -179,12 +178,7 @@ mod tests {
             cut in 0_usize..700,
         ) {
             let batch = batch(&rows, values, nulls);
-            let properties = WriterProperties::builder()
-                .set_writer_version(if second { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 })
-                .set_data_page_row_count_limit(page_rows)
-                .set_write_batch_size(page_rows)
-                .set_max_row_group_row_count(Some(group_rows))
-                .build();
+            let properties = properties(second, page_rows, group_rows).build();
             assert_reads(&batch, properties, cut, |column, chunks, wanted| {
                 let codes = read(column, chunks, wanted);
                 let codes = codes.expect("the writer made a dictionary for all pages");

@@ -6,7 +6,8 @@
 //!   failed before
 //! ```
 //!
-//! Where pages are long, [`snappy`](super::snappy) takes less time than the decoder that the crate has.
+//! Where pages are long, [`snappy`](super::snappy) takes less time than the decoder that the crate
+//! has.
 
 use std::iter;
 use std::ops::Range;
@@ -52,8 +53,8 @@ pub(super) fn read(
     values(reader, rows.len())
 }
 
-/// The values of a flat column in `wanted` rows, from pages that are decompressed here; `None` if one is
-/// not as expected.
+/// The values of a flat column in `wanted` rows, from pages that are decompressed here; `None` if
+/// one is not as expected.
 pub(super) fn read_flat(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range<usize>) -> Option<ArrayRef> {
     let pages = column.pages(chunks, wanted)?;
     let rows = pages.rows.clone();
@@ -201,11 +202,10 @@ mod tests {
     use std::sync::Arc;
 
     use ::parquet::basic::Compression;
-    use ::parquet::file::properties::{WriterProperties, WriterVersion};
     use arrow::array::{BooleanArray, Decimal128Array, Int64Array, RecordBatch, StringArray};
     use proptest::prelude::*;
 
-    use super::super::written::assert_reads;
+    use super::super::written::{assert_reads, properties};
     use super::*;
 
     proptest! {
@@ -236,14 +236,10 @@ mod tests {
             ];
             let columns = columns.map(|(name, column)| (name, column, nulls));
             let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
-            let properties = WriterProperties::builder()
-                .set_writer_version(if second { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 })
+            let properties = properties(second, page_rows, group_rows)
                 .set_compression(Compression::SNAPPY)
                 .set_dictionary_enabled(dictionary_bytes > 0)
                 .set_dictionary_page_size_limit(dictionary_bytes.max(1))
-                .set_data_page_row_count_limit(page_rows)
-                .set_write_batch_size(page_rows)
-                .set_max_row_group_row_count(Some(group_rows))
                 .build();
             assert_reads(&batch, properties, cut, |column, chunks, wanted| {
                 read_flat(column, chunks, wanted).expect("flat columns of Snappy")

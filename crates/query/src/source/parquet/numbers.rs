@@ -243,12 +243,12 @@ fn plain<N: Number>(bytes: &Bytes, count: usize) -> Option<ScalarBuffer<N>> {
 #[cfg(test)]
 mod tests {
     use ::parquet::basic::{Compression, ZstdLevel};
-    use ::parquet::file::properties::{WriterProperties, WriterVersion};
+    use ::parquet::file::properties::WriterVersion;
     use arrow::array::{Decimal128Array, RecordBatch, UInt64Array};
     use arrow::compute::{cast, take};
     use proptest::prelude::*;
 
-    use super::super::written::assert_reads;
+    use super::super::written::{assert_reads, properties};
     use super::*;
 
     /// A column of each type that is known here, NULL where `nulls` says.
@@ -296,13 +296,9 @@ mod tests {
             let rows: Vec<_> = rows.iter().map(|&(number, is_null)| (number % values, is_null)).collect();
             let batch = batch(&rows, nulls);
             // A full dictionary is followed by plain values.
-            let properties = WriterProperties::builder()
-                .set_writer_version(WriterVersion::PARQUET_1_0)
+            let properties = properties(false, page_rows, group_rows)
                 .set_dictionary_enabled(dictionary_bytes > 200)
                 .set_dictionary_page_size_limit(dictionary_bytes)
-                .set_data_page_row_count_limit(page_rows)
-                .set_write_batch_size(page_rows)
-                .set_max_row_group_row_count(Some(group_rows))
                 .set_compression(match zstd {
                     true => Compression::ZSTD(ZstdLevel::default()),
                     false => Compression::UNCOMPRESSED,

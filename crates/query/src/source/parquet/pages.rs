@@ -228,7 +228,8 @@ impl Pages {
         })
     }
 
-    /// The next page, with decompressed bytes that the caller keeps. `None` as of [`next`](Self::next).
+    /// The next page, with decompressed bytes that the caller keeps. `None` as of
+    /// [`next`](Self::next).
     pub(super) fn page(&mut self) -> Option<Page> {
         let (mut page, bytes) = self.read()?;
         let (Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. }) =

@@ -295,11 +295,10 @@ impl PassingTexts for Passing {
 #[cfg(test)]
 mod tests {
     use ::parquet::basic::Compression;
-    use ::parquet::file::properties::{WriterProperties, WriterVersion};
     use arrow::array::{Array as _, AsArray as _, RecordBatch, StringViewArray};
     use proptest::prelude::*;
 
-    use super::super::written::assert_reads;
+    use super::super::written::{assert_reads, properties};
     use super::*;
 
     fn texts(bytes: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
@@ -365,15 +364,11 @@ mod tests {
             let column = rows.iter().map(|(text, is_null)| (!(nulls && *is_null)).then_some(text));
             let column: ArrayRef = Arc::new(StringViewArray::from_iter(column));
             let batch = RecordBatch::try_from_iter_with_nullable([("t", column, nulls)]).unwrap();
-            let properties = WriterProperties::builder()
-                .set_writer_version(if second { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 })
+            let properties = properties(second, page_rows, group_rows)
                 .set_compression(if compressed { Compression::SNAPPY } else { Compression::UNCOMPRESSED })
                 .set_column_encoding("t".into(), Encoding::PLAIN)
                 .set_dictionary_enabled(dictionary_bytes > 0)
                 .set_dictionary_page_size_limit(dictionary_bytes.max(1))
-                .set_data_page_row_count_limit(page_rows)
-                .set_write_batch_size(page_rows)
-                .set_max_row_group_row_count(Some(group_rows))
                 .build();
             let conditions = [true, false].map(|meets| Contains(needle.clone(), meets));
             assert_reads(&batch, properties, cut, |column, chunks, wanted| {

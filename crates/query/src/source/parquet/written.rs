@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ::parquet::arrow::ArrowWriter;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::{cast, concat};
 use columnar::TableSource as _;
@@ -13,6 +13,19 @@ use columnar::TableSource as _;
 use super::chunks::{self, Chunks};
 use super::pages::FlatColumn;
 use super::{ParquetTable, byte_source};
+
+/// Of the second version of the format, or of the first.
+pub(super) fn properties(second: bool, page_rows: usize, group_rows: usize) -> WriterPropertiesBuilder {
+    let version = match second {
+        true => WriterVersion::PARQUET_2_0,
+        false => WriterVersion::PARQUET_1_0,
+    };
+    WriterProperties::builder()
+        .set_writer_version(version)
+        .set_data_page_row_count_limit(page_rows)
+        .set_write_batch_size(page_rows)
+        .set_max_row_group_row_count(Some(group_rows))
+}
 
 /// Reads each column by `read`, in two parts of each row group, the first of at most `cut` rows.
 pub(super) fn assert_reads(

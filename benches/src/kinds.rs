@@ -80,14 +80,14 @@ impl Bench for Kinds {
         let mut workloads = Vec::new();
         for place in Place::wanted(options)? {
             for question in self.0.questions() {
-                workloads.push(workload(&setup, self.0, question, place)?);
+                workloads.push(workload(&setup, question, place)?);
             }
         }
         Ok(workloads)
     }
 }
 
-fn workload(setup: &Rc<Setup>, data: Data, question: &'static Question, place: Place) -> Result<Workload> {
+fn workload(setup: &Rc<Setup>, question: &'static Question, place: Place) -> Result<Workload> {
     let name = format!("{}, {}", question.name, place.name());
     let asking = Asking {
         clients: 1,
@@ -98,10 +98,9 @@ fn workload(setup: &Rc<Setup>, data: Data, question: &'static Question, place: P
         "{RUNS} runs a round behind one that is not counted. The median of all; in brackets that of \
          the least and of the greatest round."
     );
-    let (family, limits) = match (place, data) {
-        (Place::Files, _) => ("Parquet", &[PAGES][..]),
-        (Place::Memory, Data::Lineitem) => ("memory", &[BY_HAND, MEMCPY][..]),
-        (Place::Memory, Data::Hits) => ("memory", &[MEMCPY][..]),
+    let (family, limits) = match place {
+        Place::Files => ("Parquet", &[PAGES][..]),
+        Place::Memory => ("memory", &[BY_HAND, MEMCPY][..]),
     };
     let workload = Workload::new(name, story)
         .columns([

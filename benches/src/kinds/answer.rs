@@ -18,7 +18,7 @@ pub(crate) struct Answer(Vec<Vec<Value>>);
 /// Decimals are numbers.
 #[derive(Clone, Debug, PartialEq, PartialOrd, Deserialize, Serialize)]
 #[serde(untagged)]
-enum Value {
+pub(crate) enum Value {
     Number(f64),
     Text(String),
 }
@@ -47,8 +47,13 @@ impl Answer {
                 }
             }
         }
+        Ok(Self::of_rows(rows))
+    }
+
+    /// The answer with these rows, in any order.
+    pub(crate) fn of_rows(mut rows: Vec<Vec<Value>>) -> Self {
         rows.sort_by(|one, other| one.partial_cmp(other).unwrap_or(Ordering::Equal));
-        Ok(Self(rows))
+        Self(rows)
     }
 
     /// Fails if `other` has other rows.

@@ -1,9 +1,9 @@
 //! The groups of keys without a fixed width.
 //!
-//! A look-up reads far apart: the index, the hash that it names, and, beside that, where the bytes lie
-//! that it reads last. Each waits for the one before, and memory takes as long as a hundred
-//! instructions. So keys are looked up in batches, step by step, with no branch on what was read, and
-//! the waits of many keys overlap:
+//! A look-up reads far apart: the index, the hash that it names, and, beside that, where the bytes
+//! lie that it reads last. Each waits for the one before, and memory takes as long as a hundred
+//! instructions. So keys are looked up in batches, step by step, with no branch on what was read,
+//! and the waits of many keys overlap:
 //!
 //! ```text
 //!   numbers met first ─► those of equal hashes ─► their bytes ─► equal? ── yes ─► group

@@ -206,8 +206,8 @@ fn address(buffer: &Buffer) -> usize {
     buffer.data_ptr().as_ptr() as usize
 }
 
-/// An array's `ArrayData` would share each buffer anew, whose count of owners lies far away. So those
-/// of common arrays are visited without it.
+/// An array's `ArrayData` shares each buffer anew, and changes its count of owners, which lies far
+/// away. So the buffers of common arrays are visited without it.
 fn for_each_buffer(array: &dyn Array, visit: &mut impl FnMut(&Buffer)) {
     downcast_primitive_array! {
         array => visit(array.values().inner()),

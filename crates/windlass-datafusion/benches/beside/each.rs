@@ -1,8 +1,8 @@
 //! The 22 queries of TPC-H one after another, by one client: time and memory of each engine, which has
 //! processes of its own.
 //!
-//! In one process a query may take a tenth more than in the next, because of where its memory lies. So
-//! each engine has several, one after the other, each beside one of every other engine.
+//! In one process a query may take a tenth more than in the next, because of where its memory lies.
+//! So each engine has several, one after the other, each beside one of every other engine.
 
 use std::time::Duration;
 

@@ -9,9 +9,9 @@
 //! Where pages are long, [`snappy`](super::snappy) takes less time than the decoder that the crate
 //! has.
 
+use std::cell::Cell;
 use std::iter;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowGroups, RowSelection,
@@ -66,7 +66,7 @@ pub(super) fn read_flat(column: &FlatColumn<'_>, chunks: &Chunks, wanted: &Range
         metadata: column.metadata.metadata(),
         row_group: column.row_group,
         rows: rows.len(),
-        pages: Mutex::new(Some(pages)),
+        pages: Cell::new(Some(pages)),
     };
     let batch = rows.len().min(BATCH_ROWS);
     let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &column, batch, None).ok()?;
@@ -100,13 +100,13 @@ fn values(mut reader: ParquetRecordBatchReader, rows: usize) -> Result<ArrayRef,
     }
 }
 
-/// A row group of which one column is read, once.
+/// A row group for a reader of one column, which takes the pages once.
 struct OneColumn<'a> {
     metadata: &'a ParquetMetaData,
     row_group: usize,
     /// Those in the pages.
     rows: usize,
-    pages: Mutex<Option<Pages>>,
+    pages: Cell<Option<Pages>>,
 }
 
 impl RowGroups for OneColumn<'_> {
@@ -115,8 +115,7 @@ impl RowGroups for OneColumn<'_> {
     }
 
     fn column_chunks(&self, _leaf: usize) -> ParquetResult<Box<dyn PageIterator>> {
-        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok(Box::new(OneChunk(pages)))
+        Ok(Box::new(OneChunk(self.pages.take())))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {

@@ -12,17 +12,14 @@
 //! fixed-width key and uses its row encoding. A key is thus always of one kind, and fixed-width keys
 //! are equal exactly if the keys are.
 
+mod texts;
+
 use std::sync::Arc;
 
-use arrow::array::{
-    AnyDictionaryArray, Array, ArrayData, ArrayRef, AsArray, BooleanArray, LargeStringArray, StringArray,
-    StringViewArray, make_array,
-};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Decimal128Type};
 use arrow::error::ArrowError;
-
-use super::dictionary_keys::DictionaryKeys;
 
 const BITS: u32 = 128;
 
@@ -31,12 +28,6 @@ const NARROWEST: u32 = 24;
 
 /// Bits of a text beside narrowed numbers, its length included.
 const TEXT_BESIDE: u32 = 32;
-
-/// The length of a NULL text; no packed text has it.
-const TEXT_IS_NULL: u128 = 0xff;
-
-/// What stands for a text of a dictionary that does not fit.
-const IS_LONG: u128 = u128::MAX;
 
 #[derive(Clone, Debug)]
 pub(crate) struct FixedWidthLayout {
@@ -152,9 +143,9 @@ impl FixedWidthLayout {
     ) {
         fixed_keys.clear();
         long.clear();
-        if let ([column], [texts]) = (&*self.columns, columns)
+        if let ([column], [values]) = (&*self.columns, columns)
             && let Field::Text(bytes) = column.field
-            && are_longer(texts, bytes as usize)
+            && texts::are_longer(values, bytes as usize)
         {
             long.extend(0..rows as u32);
             return;
@@ -167,7 +158,7 @@ impl FixedWidthLayout {
             fixed_keys.resize(rows, 0);
             match column.field {
                 Field::Bits(bits) => pack_bits(values, bits, fixed_keys, long),
-                Field::Text(bytes) => pack_text(values, bytes as usize, fixed_keys, long),
+                Field::Text(bytes) => texts::pack(values, bytes as usize, fixed_keys, long),
             }
         }
         long.sort_unstable();
@@ -251,7 +242,7 @@ impl Column {
         let fields = fixed_keys.map(|fixed_key| fixed_key >> self.shift & mask);
         match self.field {
             Field::Bits(bits) => unpack_bits(&self.data_type, bits, fields),
-            Field::Text(_) => Ok(unpack_text(&self.data_type, fields)),
+            Field::Text(_) => Ok(texts::unpack(&self.data_type, fields)),
         }
     }
 }
@@ -402,113 +393,11 @@ fn array(
     Ok(make_array(data.build()?))
 }
 
-fn pack_text(column: &ArrayRef, bytes: usize, fixed_keys: &mut [u128], long: &mut Vec<u32>) {
-    macro_rules! pack {
-        ($texts:expr) => {{
-            let texts = $texts;
-            for (row, fixed_key) in fixed_keys.iter_mut().enumerate() {
-                let field = if texts.is_null(row) {
-                    TEXT_IS_NULL
-                } else {
-                    let text: &[u8] = texts.value(row).as_ref();
-                    if text.len() > bytes {
-                        long.push(row as u32);
-                        0
-                    } else {
-                        text.iter()
-                            .rev()
-                            .fold(0, |field, &byte| field << 8 | u128::from(byte))
-                            << 8
-                            | text.len() as u128
-                    }
-                };
-                put_text(fixed_key, bytes, field);
-            }
-        }};
-    }
-    match column.data_type() {
-        DataType::LargeUtf8 => pack!(column.as_string::<i64>()),
-        DataType::Utf8View => pack!(column.as_string_view()),
-        DataType::Dictionary(..) => pack_texts_once(column.as_any_dictionary(), bytes, fixed_keys, long),
-        _ => pack!(column.as_string::<i32>()),
-    }
-}
-
-/// Whether all rows are known to have texts of more than `bytes`.
-fn are_longer(texts: &ArrayRef, bytes: usize) -> bool {
-    if texts.null_count() > 0 {
-        return false;
-    }
-    match texts.data_type() {
-        DataType::Utf8 => texts
-            .as_string::<i32>()
-            .offsets()
-            .lengths()
-            .all(|len| len > bytes),
-        DataType::LargeUtf8 => texts
-            .as_string::<i64>()
-            .offsets()
-            .lengths()
-            .all(|len| len > bytes),
-        // A view's low bits are the text's length.
-        DataType::Utf8View => {
-            let views = texts.as_string_view().views().iter();
-            views.map(|&view| view as u32 as usize).all(|len| len > bytes)
-        }
-        _ => false,
-    }
-}
-
-/// Packs each text of a dictionary, and then what each row's key stands for.
-fn pack_texts_once(
-    texts: &dyn AnyDictionaryArray,
-    bytes: usize,
-    fixed_keys: &mut [u128],
-    long: &mut Vec<u32>,
-) {
-    let mut fields = vec![0; texts.values().len()];
-    let mut long_texts = Vec::new();
-    pack_text(texts.values(), bytes, &mut fields, &mut long_texts);
-    long_texts
-        .iter()
-        .for_each(|&text| fields[text as usize] = IS_LONG);
-    // Without a branch on which texts are long.
-    let mut next = long.len();
-    long.resize(next + fixed_keys.len(), 0);
-    DictionaryKeys::of(texts).for_each(|row, text| {
-        let field = text.map_or(TEXT_IS_NULL, |text| fields[text]);
-        put_text(&mut fixed_keys[row], bytes, field);
-        long[next] = row as u32;
-        next += usize::from(field == IS_LONG);
-    });
-    long.truncate(next);
-}
-
-fn put_text(fixed_key: &mut u128, bytes: usize, field: u128) {
-    let shift = 8 * (bytes as u32 + 1);
-    // A single text can have all bits.
-    *fixed_key = fixed_key.checked_shl(shift).unwrap_or(0) | field;
-}
-
-fn unpack_text(data_type: &DataType, fields: impl Iterator<Item = u128>) -> ArrayRef {
-    let texts = fields.map(|field| {
-        let length = (field & 0xff) as usize;
-        let bytes = (field >> 8).to_le_bytes();
-        (field != TEXT_IS_NULL).then(|| {
-            let text = std::str::from_utf8(&bytes[..length]);
-            text.expect("a text was packed").to_owned()
-        })
-    });
-    match data_type {
-        DataType::LargeUtf8 => Arc::new(LargeStringArray::from_iter(texts)),
-        DataType::Utf8View => Arc::new(StringViewArray::from_iter(texts)),
-        _ => Arc::new(StringArray::from_iter(texts)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Date32Array, Decimal128Array, Int64Array, UInt64Array};
+    use arrow::array::{
+        Date32Array, Decimal128Array, Int64Array, LargeStringArray, StringArray, StringViewArray, UInt64Array,
+    };
     use arrow::compute::cast;
     use proptest::prelude::*;
 

@@ -18,6 +18,7 @@ mod exact_real;
 mod exact_sum;
 mod function;
 mod group_ids;
+mod item_values;
 mod median;
 mod members;
 mod min_max;

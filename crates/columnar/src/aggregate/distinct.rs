@@ -19,10 +19,11 @@ use self::pairs::Pairs;
 use self::values::LongValues;
 use super::definition::Definition;
 use super::group_ids::GroupIds;
+use super::item_values::ItemValues;
 use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::encoding::{EncodedRows, FixedWidthLayout, Numbers, RowEncoder};
 use crate::expr::{Expr, canonical_floats};
-use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
 use crate::partition::hash_bytes;
 
 pub(super) struct CountDistinct;
@@ -61,8 +62,8 @@ struct DistinctState {
     /// `None` if no value fits.
     layout: Option<FixedWidthLayout>,
     encoder: RowEncoder,
-    narrow: Pairs<ReservedVec<u64>>,
-    short: Pairs<ReservedVec<u128>>,
+    narrow: Pairs<ItemValues<u64>>,
+    short: Pairs<ItemValues<u128>>,
     long: Pairs<LongValues>,
     pool: Option<Arc<MemoryPool>>,
 }

@@ -13,10 +13,11 @@ use arrow::datatypes::{
 
 use super::definition::Definition;
 use super::group_ids::GroupIds;
+use super::item_values::ItemValues;
 use super::members::Members;
 use super::state::{AggregateState, StateError, same_kind, shared};
 use crate::expr::{Expr, canonical_floats};
-use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
+use crate::memory::{MemoryExceeded, MemoryPool};
 
 pub(super) struct Median;
 
@@ -102,7 +103,7 @@ impl Middle for f64 {
 #[derive(Debug)]
 struct MedianState<T: ArrowPrimitiveType> {
     members: Members,
-    values: ReservedVec<T::Native>,
+    values: ItemValues<T::Native>,
     scale: i8,
 }
 
@@ -110,7 +111,7 @@ impl<T: ArrowPrimitiveType> MedianState<T> {
     fn new(scale: i8, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             members: Members::new(pool),
-            values: ReservedVec::new(pool),
+            values: ItemValues::new(pool),
             scale,
         }
     }
@@ -138,7 +139,7 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
-        self.members.arrange_with(order, &mut self.values)
+        self.values.arrange(&mut self.members, order)
     }
 
     fn kept(&self, first: usize, groups: usize) -> usize {
@@ -148,12 +149,12 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
     fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
         from.members.of_groups(first, map.len(), |item, group| {
-            self.add(map[group] as usize, from.values[item])
+            self.add(map[group] as usize, from.values.get(item))
         })
     }
 
     fn finish_bytes(&self) -> usize {
-        self.members.by_group_bytes() + size_of_val(&*self.values)
+        self.members.by_group_bytes() + self.values.len() * size_of::<T::Native>()
     }
 
     fn finish(&self, _data_type: &DataType) -> Result<ArrayRef, StateError> {
@@ -162,7 +163,7 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
         let medians = starts.windows(2).map(|pair| {
             values.clear();
             let items = &items[pair[0] as usize..pair[1] as usize];
-            values.extend(items.iter().map(|&item| self.values[item as usize]));
+            values.extend(items.iter().map(|&item| self.values.get(item as usize)));
             median(&mut values, self.scale)
         });
         Ok(shared(Float64Array::from_iter(medians)))

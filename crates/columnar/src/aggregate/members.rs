@@ -75,12 +75,9 @@ impl Members {
         Ok(())
     }
 
-    /// Reorders the groups, and their items by group. `moved` takes each item and its place.
-    pub(super) fn arrange(
-        &mut self,
-        order: &[u32],
-        moved: impl FnMut(usize, u32),
-    ) -> Result<(), MemoryExceeded> {
+    /// Reorders the groups, and their items by group. `moved` takes the place of each item, in
+    /// their order.
+    pub(super) fn arrange(&mut self, order: &[u32], moved: impl FnMut(u32)) -> Result<(), MemoryExceeded> {
         let pool = self.pool.as_ref();
         let (mut ends, mut starts) = (ReservedVec::new(pool), ReservedVec::new(pool));
         ends.resize(order.len(), 0u32)?;
@@ -97,19 +94,6 @@ impl Members {
             start = end;
         }
         (self.groups, self.starts) = (order.len(), starts);
-        Ok(())
-    }
-
-    /// [`arrange`](Self::arrange), with a value of each item.
-    pub(super) fn arrange_with<T: Copy + Default>(
-        &mut self,
-        order: &[u32],
-        values: &mut ReservedVec<T>,
-    ) -> Result<(), MemoryExceeded> {
-        let mut moved = ReservedVec::new(values.pool());
-        moved.resize(values.len(), T::default())?;
-        self.arrange(order, |item, place| moved[place as usize] = values[item])?;
-        *values = moved;
         Ok(())
     }
 
@@ -157,23 +141,25 @@ impl Members {
     /// The items by group, and the start of each group's, then their number.
     pub(super) fn by_group(&self) -> (Vec<u32>, Vec<u32>) {
         let (mut items, mut starts) = (vec![0; self.len()], vec![0; self.groups + 1]);
-        self.sort(0..self.groups, &mut starts[1..], |item, place| {
-            items[place as usize] = item as u32;
+        let mut item = 0;
+        self.sort(0..self.groups, &mut starts[1..], |place| {
+            items[place as usize] = item;
+            item += 1;
         });
         (items, starts)
     }
 
-    /// Stable. `note` takes each item and its place, if groups follow one another in `order`.
-    /// `ends`, by group, come with zeros.
-    fn sort(&self, order: impl Iterator<Item = usize>, ends: &mut [u32], mut note: impl FnMut(usize, u32)) {
+    /// Stable. `note` takes places as in [`arrange`](Self::arrange), if groups follow one another in
+    /// `order`. `ends`, by group, come with zeros.
+    fn sort(&self, order: impl Iterator<Item = usize>, ends: &mut [u32], mut note: impl FnMut(u32)) {
         self.group_of.iter().for_each(|&group| ends[group as usize] += 1);
         let mut start = 0;
         for group in order {
             start += mem::replace(&mut ends[group], start);
         }
-        self.group_of.iter().enumerate().for_each(|(item, &group)| {
+        self.group_of.iter().for_each(|&group| {
             let end = &mut ends[group as usize];
-            note(item, *end);
+            note(*end);
             *end += 1;
         });
     }
@@ -209,10 +195,8 @@ mod tests {
 
     /// The place of each item.
     fn arranged(members: &mut Members, order: &[u32]) -> Vec<u32> {
-        let mut places = vec![u32::MAX; members.len()];
-        members
-            .arrange(order, |item, place| places[item] = place)
-            .unwrap();
+        let mut places = Vec::new();
+        members.arrange(order, |place| places.push(place)).unwrap();
         places
     }
 

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::super::item_values::ItemValues;
 use super::super::members::{Members, places_of};
 use super::super::state::StateError;
 use super::distinct_values::DistinctValues as _;
@@ -63,7 +64,7 @@ pub(super) struct OpenPairs<'a, V: Values> {
 /// each row's pair is written to its place and behind the last pair of a list, which is one pair
 /// longer then if the pair was not seen.
 pub(super) struct NewPairs<'a, W: Word> {
-    open: OpenPairs<'a, ReservedVec<W>>,
+    open: OpenPairs<'a, ItemValues<W>>,
     groups: [u32; LISTED],
     values: [W; LISTED],
     listed: usize,
@@ -241,7 +242,7 @@ impl OpenPairs<'_, LongValues> {
     }
 }
 
-impl<W: Word> Pairs<ReservedVec<W>> {
+impl<W: Word> Pairs<ItemValues<W>> {
     /// # Panics
     ///
     /// As [`open`](Self::open).
@@ -313,7 +314,7 @@ impl<W: Word> NewPairs<'_, W> {
     fn keep(&mut self) -> Result<(), StateError> {
         let List { members, values } = &mut *self.open.list;
         members.extend(&self.groups[..self.listed])?;
-        values.extend(self.values[..self.listed].iter().copied())?;
+        values.extend(&self.values[..self.listed])?;
         self.listed = 0;
         match self.open.lately.is_small_for(members.len()) {
             true => Ok(self.open.remember_more()?),
@@ -403,7 +404,7 @@ mod tests {
 
     const GROUPS: u32 = 6;
 
-    type Words = Pairs<ReservedVec<u64>>;
+    type Words = Pairs<ItemValues<u64>>;
 
     fn pairs(rows: &[(u32, u64)], is_arranged: bool) -> Words {
         let mut pairs = Words::new(None);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::super::item_values::ItemValues;
 use super::super::members::Members;
 use super::distinct_values::{DistinctTexts, DistinctValues, DistinctWords};
 use super::word::Word;
@@ -32,7 +33,7 @@ pub(super) trait Values: Sized {
     fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded>;
 }
 
-impl<W: Word> Values for ReservedVec<W> {
+impl<W: Word> Values for ItemValues<W> {
     type Value<'a>
         = W
     where
@@ -44,7 +45,7 @@ impl<W: Word> Values for ReservedVec<W> {
     type Note = W;
 
     fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
-        ReservedVec::new(pool)
+        ItemValues::new(pool)
     }
 
     #[inline]
@@ -54,16 +55,16 @@ impl<W: Word> Values for ReservedVec<W> {
 
     #[inline]
     fn value(&self, pair: usize) -> W {
-        self[pair]
+        self.get(pair)
     }
 
     #[inline]
     fn note(&self, pair: usize) -> W {
-        self[pair]
+        self.get(pair)
     }
 
     fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded> {
-        members.arrange_with(order, self)
+        self.arrange(members, order)
     }
 }
 
@@ -101,7 +102,10 @@ impl Values for LongValues {
     fn arrange(&mut self, members: &mut Members, order: &[u32]) -> Result<(), MemoryExceeded> {
         let mut places = ReservedVec::new(self.hashes.pool());
         places.resize(self.hashes.len(), 0)?;
-        members.arrange(order, |pair, place| places[pair] = place)?;
+        let mut place_of = places.iter_mut();
+        members.arrange(order, |place| {
+            *place_of.next().expect("each pair has a place") = place;
+        })?;
         self.rows.scatter(&places)?;
         self.hashes.scatter(&places)
     }

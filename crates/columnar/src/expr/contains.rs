@@ -142,8 +142,13 @@ impl Text {
 
     /// Whether one search goes over both.
     fn follows(self, before: Self) -> bool {
-        self.buffer == before.buffer && self.begin.wrapping_sub(before.end) <= GAP_MAX
+        self.buffer == before.buffer && !is_apart(self.begin, before.end)
     }
+}
+
+/// Whether a text that begins at `begin` lies before one that ends at `end`, or far behind it.
+fn is_apart(begin: u32, end: u32) -> bool {
+    begin.wrapping_sub(end) > GAP_MAX
 }
 
 /// The last text of a block in which none lies in its view and each follows the one before it; for the
@@ -158,7 +163,6 @@ fn last_following(views: &[u128], before: Text) -> Option<Text> {
     let one_is_elsewhere = buffers
         .iter()
         .fold(false, |one, buffer| one | (*buffer != before.buffer));
-    let is_apart = |begin: u32, end: u32| begin.wrapping_sub(end) > GAP_MAX;
     let one_is_apart = begins[1..]
         .iter()
         .zip(&ends)

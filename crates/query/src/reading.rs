@@ -32,8 +32,10 @@ use crate::windows::{Batches, Item};
 const BATCH_BYTES: usize = 256 << 10;
 /// Batches that fit into the bytes that may be read ahead.
 const BATCHES_AHEAD: usize = 4;
-/// A slot that need not be read weighs nothing, so bytes alone do not bound a batch.
+/// Slots of a batch: one that need not be read weighs nothing, so bytes alone do not bound it.
 const BATCH_SLOTS: usize = 64;
+/// Slots of the first batch: workers compute them while the reader looks whether more are at hand.
+const FIRST_SLOTS: usize = 16;
 
 /// Every request holds this until it has returned. The mutex only makes calls `Sync`.
 type UntilOver = Arc<Mutex<OnClose>>;
@@ -61,6 +63,7 @@ impl Reading {
             stage,
             next: 0,
             batch_bytes: BATCH_BYTES.min(bytes / BATCHES_AHEAD),
+            batch_slots: FIRST_SLOTS,
             permits: Arc::clone(&permits),
             mixed: mixed.clone(),
             until_over,
@@ -188,6 +191,7 @@ struct SlotSource {
     stage: Arc<ScanStage>,
     next: usize,
     batch_bytes: usize,
+    batch_slots: usize,
     permits: Arc<Permits>,
     mixed: MixedPool,
     until_over: UntilOver,
@@ -206,38 +210,41 @@ impl AsyncBatchSource for SlotSource {
             failed: false,
         };
         let mut blocking = Vec::new();
-        while self.next < slots && begun.slots.len() < BATCH_SLOTS && !begun.failed {
+        while self.next < slots && begun.slots.len() < self.batch_slots && !begun.failed {
             if self.stage.is_enough_before(self.next) {
                 break;
             }
-            let is_first = begun.slots.is_empty();
-            if !is_first && begun.bytes + self.stage.bytes_to_fetch(self.next) > self.batch_bytes {
-                break;
-            }
-            match self.stage.begin_fetch(self.next) {
-                Ok(None) => {}
-                Ok(Some(fetch)) => {
-                    let bytes = fetch.bytes();
-                    if fetch.is_awaited() {
-                        self.begin_blocking(&mut begun, &mut blocking).await?;
-                        let Some(permit) = self.permits.get(fetch.requests()).await else {
-                            self.next = slots;
-                            break;
-                        };
-                        let part = self
-                            .mixed
-                            .spawn(read_async(fetch, permit, Arc::clone(&self.until_over)));
-                        begun.parts.push_back(part?);
-                    } else {
-                        blocking.push(fetch);
-                    }
-                    begun.bytes += bytes;
+            if !self.stage.needs_no_fetch(self.next) {
+                let is_first = begun.slots.is_empty();
+                if !is_first && begun.bytes + self.stage.bytes_to_fetch(self.next) > self.batch_bytes {
+                    break;
                 }
-                Err(FetchFailed) => begun.failed = true,
+                match self.stage.begin_fetch(self.next) {
+                    Ok(None) => {}
+                    Ok(Some(fetch)) => {
+                        let bytes = fetch.bytes();
+                        if fetch.is_awaited() {
+                            self.begin_blocking(&mut begun, &mut blocking).await?;
+                            let Some(permit) = self.permits.get(fetch.requests()).await else {
+                                self.next = slots;
+                                break;
+                            };
+                            let part =
+                                self.mixed
+                                    .spawn(read_async(fetch, permit, Arc::clone(&self.until_over)));
+                            begun.parts.push_back(part?);
+                        } else {
+                            blocking.push(fetch);
+                        }
+                        begun.bytes += bytes;
+                    }
+                    Err(FetchFailed) => begun.failed = true,
+                }
             }
             self.next += 1;
             begun.slots.end = self.next;
         }
+        self.batch_slots = BATCH_SLOTS;
         self.begin_blocking(&mut begun, &mut blocking).await?;
         if begun.failed {
             self.next = slots;

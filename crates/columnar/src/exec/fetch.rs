@@ -25,8 +25,25 @@ pub struct SlotFetch {
 }
 
 impl ScanStage {
-    /// Reserves the fetch of `slot` from the query's pool. Returns `None` if the slot needs no
-    /// fetch.
+    /// Whether `slot` runs without a fetch: earlier slots have enough rows, or its bytes are at hand.
+    /// The slot takes the answer for its own and does not ask the system again.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn needs_no_fetch(&self, slot: usize) -> bool {
+        let Some((stored, morsel)) = self.stored_morsel(slot) else {
+            return true;
+        };
+        let is_at_hand = stored.is_at_hand(morsel, &self.plan.projection);
+        if is_at_hand {
+            self.keep(slot, Ok(Fetched::default()));
+        }
+        is_at_hand
+    }
+
+    /// Reserves the fetch of `slot` from the query's pool. Returns `None` if the slot
+    /// [needs no fetch](Self::needs_no_fetch).
     ///
     /// # Errors
     ///
@@ -36,12 +53,12 @@ impl ScanStage {
     ///
     /// If there is no such slot.
     pub fn begin_fetch(self: &Arc<Self>, slot: usize) -> Result<Option<SlotFetch>, FetchFailed> {
+        if self.needs_no_fetch(slot) {
+            return Ok(None);
+        }
         let Some((stored, morsel)) = self.stored_morsel(slot) else {
             return Ok(None);
         };
-        if stored.is_at_hand(morsel, &self.plan.projection) {
-            return Ok(None);
-        }
         let mut reservation = Reservation::of(self.plan.scan.memory_pool.clone());
         if let Err(refused) = reservation.grow(stored.bytes_to_fetch(morsel, &self.plan.projection)) {
             self.keep(slot, Err(refused.into()));

@@ -3,12 +3,12 @@
 //! They are the usual ones (Selinger et al., *Access Path Selection*, 1979). A range keeps the part
 //! of the column's span that it covers.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::cast;
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array};
+use arrow::compute::{cast, concat, max, min};
 use arrow::datatypes::{DataType, Float64Type};
 
 use crate::expr::{Comparison, Expr, Node, value_type};
-use crate::table::TableSource;
+use crate::table::{ColumnStatistics, TableSource};
 
 const EQUAL: f64 = 0.05;
 const RANGE: f64 = 1.0 / 3.0;
@@ -91,13 +91,20 @@ fn comparison(op: Comparison, value: &Expr, bound: &ArrayRef, table: &dyn TableS
 
 /// The least and the greatest number of `column`. `None` unless every morsel knows its own.
 pub(crate) fn span(column: usize, table: &dyn TableSource) -> Option<(f64, f64)> {
-    let mut span: Option<(f64, f64)> = None;
-    for morsel in 0..table.morsels() {
-        let statistics = table.statistics(morsel, column);
-        let (min, max) = (number(statistics.min()?)?, number(statistics.max()?)?);
-        span = Some(span.map_or((min, max), |(low, high)| (low.min(min), high.max(max))));
-    }
-    span
+    let morsels = 0..table.morsels();
+    let known: Vec<ColumnStatistics> = morsels.map(|morsel| table.statistics(morsel, column)).collect();
+    let of = |bound: fn(&ColumnStatistics) -> Option<&ArrayRef>| {
+        let bounds: Option<Vec<&dyn Array>> =
+            known.iter().map(|known| Some(bound(known)?.as_ref())).collect();
+        let bounds = numbers(&concat(&bounds?).ok()?)?;
+        (bounds.null_count() == 0).then_some(bounds)
+    };
+    let (least, greatest) = (
+        min(&of(ColumnStatistics::min)?)?,
+        max(&of(ColumnStatistics::max)?)?,
+    );
+    // NaN spans nothing.
+    (least <= greatest).then_some((least, greatest))
 }
 
 fn part_below(column: usize, bound: &ArrayRef, table: &dyn TableSource) -> Option<f64> {
@@ -121,14 +128,17 @@ fn null_part(value: &Expr, table: &dyn TableSource) -> Option<f64> {
 }
 
 fn number(value: &ArrayRef) -> Option<f64> {
-    let integer = match value.data_type() {
-        DataType::Date32 => cast(value, &DataType::Int32).ok()?,
-        DataType::Date64 | DataType::Timestamp(..) => cast(value, &DataType::Int64).ok()?,
-        numeric if numeric.is_numeric() => value.clone(),
+    let number = numbers(value)?;
+    number.is_valid(0).then(|| number.value(0))
+}
+
+fn numbers(values: &ArrayRef) -> Option<Float64Array> {
+    let integers = match values.data_type() {
+        DataType::Date32 => cast(values, &DataType::Int32).ok()?,
+        DataType::Date64 | DataType::Timestamp(..) => cast(values, &DataType::Int64).ok()?,
+        numeric if numeric.is_numeric() => values.clone(),
         _ => return None,
     };
-    let float = cast(&integer, &DataType::Float64).ok()?;
-    float
-        .is_valid(0)
-        .then(|| float.as_primitive::<Float64Type>().value(0))
+    let floats = cast(&integers, &DataType::Float64).ok()?;
+    Some(floats.as_primitive::<Float64Type>().clone())
 }

@@ -27,6 +27,8 @@ pub(crate) struct Stored {
     /// `None` if the fetch blocks.
     awaited: Option<Box<Await>>,
     futures: AtomicUsize,
+    /// `None` if the bytes are not at hand.
+    looks: Option<AtomicUsize>,
 }
 
 type Await = dyn Fn(usize) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync;
@@ -56,6 +58,20 @@ impl Stored {
         Self::of(table, Some(awaited), usize::MAX, say)
     }
 
+    /// Its slots read by themselves.
+    pub(crate) fn at_hand(
+        table: Arc<dyn TableSource>,
+        say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            table,
+            say: Box::new(say),
+            awaited: None,
+            futures: AtomicUsize::new(0),
+            looks: Some(AtomicUsize::new(0)),
+        })
+    }
+
     fn of(
         table: Arc<dyn TableSource>,
         awaited: Option<Box<Await>>,
@@ -67,7 +83,15 @@ impl Stored {
             say: Box::new(say),
             awaited,
             futures: AtomicUsize::new(futures),
+            looks: None,
         })
+    }
+
+    /// How often it was asked whether bytes are at hand.
+    pub(crate) fn looks(&self) -> usize {
+        self.looks
+            .as_ref()
+            .map_or(0, |looks| looks.load(Ordering::Relaxed))
     }
 
     fn say(&self, moment: Moment, morsel: usize) -> Result<(), ReadError> {
@@ -116,6 +140,11 @@ impl StoredTable for Stored {
         self.rows(morsel) * projection.len() * 8
     }
 
+    fn is_at_hand(&self, _morsel: usize, _projection: &[usize]) -> bool {
+        let looked = |looks: &AtomicUsize| looks.fetch_add(1, Ordering::Relaxed);
+        self.looks.as_ref().map(looked).is_some()
+    }
+
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
         assert!(
             !on_worker_thread(),
@@ -147,10 +176,11 @@ impl StoredTable for Stored {
         fetched: Fetched,
     ) -> Result<Box<dyn MorselReader + '_>, ReadError> {
         let bytes = self.bytes_to_fetch(morsel, projection);
-        assert!(
-            fetched.range(morsel as u64, bytes).is_some(),
-            "morsel {morsel} is opened from another's bytes"
-        );
+        let expected = match &self.looks {
+            Some(_) => fetched.bytes() == 0,
+            None => fetched.range(morsel as u64, bytes).is_some(),
+        };
+        assert!(expected, "morsel {morsel} is opened from another's bytes");
         self.say(Moment::Opening, morsel)?;
         self.table.open(morsel, projection)
     }

@@ -10,7 +10,8 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use columnar::{MemoryPool, TableSource};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use columnar::{MORSEL_ROWS, MemoryPool, MemoryTable, TableSource};
 use query::source::MemoryBytes;
 use query::{CancellationToken, Catalog, Query, QueryError, QueryPlanner, QueryResult, Session, Work};
 
@@ -363,6 +364,35 @@ fn what_statistics_let_a_query_skip_is_not_fetched() {
     count("select count(*) from t").expect("no column is read");
     count("select count(i) from t").expect_err("a column is read");
     count("select i from t limit 0").expect("no row is needed");
+}
+
+#[test]
+fn morsels_at_hand_are_looked_for_once_and_computed_in_few_jobs() {
+    const MORSELS: usize = 100;
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..MORSEL_ROWS as i64));
+    let batch = RecordBatch::try_from_iter([("i", numbers)]).expect("a column");
+    let batches = std::iter::repeat_n(batch.clone(), MORSELS);
+    let rows = MemoryTable::try_new("t", batch.schema(), batches).expect("the same columns");
+    let opened = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&opened);
+    let table = Stored::at_hand(Arc::new(rows), move |moment, morsel| match moment {
+        Moment::Opening => {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+        _ => Err(format!("morsel {morsel} is fetched")),
+    });
+    let work = executor(2);
+    let result = run("select count(i) from t", &catalog(table.clone()), 1 << 20, &work).expect("it is read");
+    let counted: &Int64Array = result.batches[0].column(0).as_primitive();
+    assert_eq!(counted.value(0), (MORSELS * MORSEL_ROWS) as i64);
+    assert_eq!(
+        (table.looks(), opened.load(Ordering::Relaxed)),
+        (MORSELS, MORSELS)
+    );
+    // Three batches of slots, and the end.
+    let jobs = work.pools().cpu().snapshot().expect("it runs").jobs;
+    assert!(jobs.completed <= 4, "{jobs:?}");
 }
 
 #[test]

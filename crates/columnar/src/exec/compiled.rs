@@ -8,6 +8,7 @@ use super::morsel::Chunk;
 use super::rows::RowPlan;
 use super::slot_filter::SlotFilter;
 use super::slots::{self, SlotRange};
+use super::threshold::Threshold;
 use crate::error::ExecError;
 use crate::expr::Expr;
 use crate::filter::FilterPlan;
@@ -100,9 +101,17 @@ impl CompiledScan {
     }
 
     /// Whether the chunks of a slot are filtered before they are collected. With a limit, each chunk
-    /// that is collected may show that later rows are not needed.
+    /// that is collected may show that later rows are not needed, unless a threshold has shown it.
     pub(super) fn looks_ahead(&self) -> bool {
-        self.stored().is_some() && !self.has_limited_rows()
+        let has_condition = |threshold: &Threshold| threshold.condition().is_some();
+        self.stored().is_some() && (!self.has_limited_rows() || self.threshold().is_some_and(has_condition))
+    }
+
+    pub(super) fn threshold(&self) -> Option<&Threshold> {
+        match &self.output {
+            OutputPlan::Rows(plan) => plan.threshold(),
+            OutputPlan::Groups(_) => None,
+        }
     }
 
     pub(super) fn groups(&self) -> &GroupPlan {

@@ -130,7 +130,7 @@ impl GroupPlan {
     ) -> Result<Option<SlotGroups>, ExecError> {
         let mut grouping = None;
         for chunk in chunks {
-            let selection = filter.select(&chunk, Selection::all(chunk.rows()))?;
+            let selection = filter.select(&chunk, None)?;
             if selection.count() == 0 {
                 continue;
             }

@@ -20,7 +20,7 @@ use super::sort::sorted_rows;
 use super::threshold::Threshold;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
-use crate::filter::{Hint, Selection, cost_per_row};
+use crate::filter::{Hint, cost_per_row};
 use crate::memory::{MemoryExceeded, MemoryPool, Reservation, RetainedSize, copies_bytes, width};
 use crate::plan::{SelectPlan, SortKey};
 
@@ -61,6 +61,10 @@ impl RowPlan {
         }
     }
 
+    pub(super) fn threshold(&self) -> Option<&Threshold> {
+        self.threshold.as_ref()
+    }
+
     /// The columns that are read for rows which the filter may drop.
     pub(super) fn read_whole(&self) -> BTreeSet<usize> {
         let mut columns = BTreeSet::new();
@@ -88,14 +92,7 @@ impl RowPlan {
             if self.order.is_empty() && slot.rows >= self.needed {
                 break;
             }
-            let mut selection = Selection::all(chunk.rows());
-            if let Some(no_worse) = self.threshold.as_ref().and_then(Threshold::condition) {
-                if !chunk.may_meet(&no_worse) {
-                    continue;
-                }
-                selection.and(&no_worse.evaluate_condition(&chunk)?);
-            }
-            selection = filter.select(&chunk, selection)?;
+            let mut selection = filter.select(&chunk, self.threshold.as_ref())?;
             if let Some(needed) = needed {
                 self.hint.narrow(needed, &chunk, &mut selection)?;
             }
@@ -113,9 +110,10 @@ impl RowPlan {
                 self.evaluate(&Filtered::new(&chunk, &selection.mask(), self.exprs()))?
             };
             slot.rows += selection.count();
-            if let Some(threshold) = &self.threshold {
-                let offered = threshold.offer(&piece[self.columns.len()]);
-                offered.map_err(|error| ExecError::of("order by", error))?;
+            if let Some(threshold) = &self.threshold
+                && !filter.has_offered()
+            {
+                threshold.offer(&piece[self.columns.len()])?;
             }
             slot.pieces.push(piece);
             if self.threshold.is_some() && slot.rows / SORTED_AT >= self.needed {

@@ -390,7 +390,7 @@ impl ScanStage {
         if self.plan.looks_ahead()
             && let [morsel] = &morsels[..]
         {
-            filter.look_ahead(morsel, rows.clone(), is_cancelled)?;
+            filter.look_ahead(morsel, rows.clone(), self.plan.threshold(), is_cancelled)?;
         }
         let mut cancelled = false;
         let chunks = morsels.iter().flat_map(|morsel| match range.more {

@@ -20,6 +20,7 @@ use arrow::error::ArrowError;
 use pipeline_exec::lock;
 
 use super::slots::SlotRange;
+use crate::error::ExecError;
 use crate::expr::{Expr, canonical_floats};
 use crate::memory::with_own_strings;
 use crate::plan::{Output, SelectPlan, SortKey};
@@ -112,13 +113,22 @@ impl Threshold {
         sort_to_indices(&concat(&bounds).ok()?, Some(options), None).ok()
     }
 
+    /// The first key.
+    pub(super) fn key(&self) -> &Expr {
+        self.key.expr()
+    }
+
     /// What holds for rows that are still needed. `None` if that are all rows.
     pub(super) fn condition(&self) -> Option<Expr> {
         lock(&self.known).condition.clone()
     }
 
     /// Takes the first keys of rows that passed. Each row is offered once.
-    pub(super) fn offer(&self, keys: &ArrayRef) -> Result<(), ArrowError> {
+    pub(super) fn offer(&self, keys: &ArrayRef) -> Result<(), ExecError> {
+        self.merge(keys).map_err(|error| ExecError::of("order by", error))
+    }
+
+    fn merge(&self, keys: &ArrayRef) -> Result<(), ArrowError> {
         let mut known = lock(&self.known);
         let keys = canonical_floats(keys);
         let all = concat(&[known.best.as_ref(), keys.as_ref()])?;

@@ -20,6 +20,14 @@ impl Selection {
         }
     }
 
+    pub(crate) fn none(rows: usize) -> Self {
+        Self {
+            rows,
+            kept: Some(BooleanBuffer::new_unset(rows)),
+            count: 0,
+        }
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.count
     }

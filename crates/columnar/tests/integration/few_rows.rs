@@ -5,30 +5,38 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use columnar::{
-    Comparison, Expr, Fetched, MorselReader, Output, ReadError, SelectPlan, StoredTable, TableSource,
+    Comparison, Expr, Fetched, MorselReader, Output, ReadError, SelectPlan, SortKey, StoredTable, TableSource,
 };
 
 use crate::scan::{column, run_on, scan, values};
 
 const ROWS: i64 = 40_000;
 
-/// Columns whose value in a row is the row's number, in one morsel. Some are read alone.
+/// Columns whose value in a row is the row's number in its morsel. Some are read alone.
 #[derive(Debug)]
 struct Stored {
+    morsels: usize,
     /// How many of the first columns.
     alone: usize,
     /// Values that are missing where few rows are read.
     missing: usize,
     asked: Mutex<Vec<(&'static str, usize)>>,
+    /// Of each time that few rows were read, how many.
+    rows_alone: Mutex<Vec<usize>>,
 }
 
 impl Stored {
     fn new(alone: usize, missing: usize) -> Arc<Self> {
-        let asked = Mutex::default();
+        Self::of(1, alone, missing)
+    }
+
+    fn of(morsels: usize, alone: usize, missing: usize) -> Arc<Self> {
         Arc::new(Self {
+            morsels,
             alone,
             missing,
-            asked,
+            asked: Mutex::default(),
+            rows_alone: Mutex::default(),
         })
     }
 
@@ -60,7 +68,7 @@ impl TableSource for Stored {
     }
 
     fn morsels(&self) -> usize {
-        1
+        self.morsels
     }
 
     fn rows(&self, _morsel: usize) -> usize {
@@ -105,6 +113,7 @@ impl MorselReader for Reader<'_> {
 
     fn values_at(&mut self, column: usize, rows: &[usize]) -> Result<Option<ArrayRef>, ReadError> {
         self.0.asked.lock().unwrap().push(("alone", column));
+        self.0.rows_alone.lock().unwrap().push(rows.len());
         let rows = rows.iter().map(|row| *row as i64).skip(self.0.missing);
         let values: ArrayRef = Arc::new(Int64Array::from_iter_values(rows));
         Ok((column < self.0.alone).then_some(values))
@@ -154,4 +163,25 @@ fn many_rows_are_not_read_alone() {
 fn a_reader_that_gives_fewer_values_than_rows_is_an_error() {
     let error = run_on(Stored::new(2, 1).below(20), 1).unwrap_err().to_string();
     assert!(error.contains("19 values for 20 rows"), "{error}");
+}
+
+#[test]
+fn an_order_with_a_limit_reads_other_columns_where_rows_are_still_among_the_best() {
+    for end in [ROWS, ROWS - 2] {
+        let table = Stored::of(3, 2, 0);
+        let mut plan = table.below(end);
+        plan.order = vec![SortKey::new(column(table.as_ref(), "a"), true, true).unwrap()];
+        plan.limit = Some(5);
+        let expected: Vec<Option<i64>> = [1, 1, 1, 2, 2].map(|below| Some(end - below)).to_vec();
+        let result = run_on(plan, 1).unwrap();
+        assert_eq!(
+            (values(&result, 0), values(&result, 1)),
+            (expected.clone(), expected)
+        );
+        let asked = table.asked.lock().unwrap();
+        let alone = [("whole", 0), ("alone", 1)];
+        assert_eq!(*asked, [[("whole", 0), ("whole", 1)], alone, alone].concat());
+        // The five best of two morsels are three numbers, and those of three morsels are two.
+        assert_eq!(*table.rows_alone.lock().unwrap(), [3, 2]);
+    }
 }

@@ -286,7 +286,7 @@ mod tests {
             values in 1_i32..400,
             nulls in any::<bool>(),
             second in any::<bool>(),
-            zstd in any::<bool>(),
+            compression in 0..3,
             dictionary_bytes in 0_usize..2_000,
             page_rows in 1_usize..200,
             group_rows in 1_usize..700,
@@ -299,9 +299,10 @@ mod tests {
             let properties = properties(false, page_rows, group_rows)
                 .set_dictionary_enabled(dictionary_bytes > 200)
                 .set_dictionary_page_size_limit(dictionary_bytes)
-                .set_compression(match zstd {
-                    true => Compression::ZSTD(ZstdLevel::default()),
-                    false => Compression::UNCOMPRESSED,
+                .set_compression(match compression {
+                    0 => Compression::SNAPPY,
+                    1 => Compression::ZSTD(ZstdLevel::default()),
+                    _ => Compression::UNCOMPRESSED,
                 });
             let properties = match second {
                 // The second version's own encoding of numbers is delta.

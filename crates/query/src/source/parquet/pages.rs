@@ -190,10 +190,15 @@ impl Pages {
 
     /// `None` where there is no page, or one that is not as expected.
     pub(super) fn next(&mut self) -> Option<DataPage> {
-        let (page, buf) = self.read()?;
-        let (values, levels, rows, encoding) = match page {
+        let page = self.stored()?;
+        self.opened(page)
+    }
+
+    fn opened(&mut self, page: Page) -> Option<DataPage> {
+        let rows = rows_of(&page)?;
+        let buf = self.decompressed(&page)?;
+        let (values, levels, encoding) = match page {
             Page::DataPage {
-                num_values,
                 encoding,
                 def_level_encoding,
                 ..
@@ -206,16 +211,15 @@ impl Pages {
                     true => return None,
                     false => 0..0,
                 };
-                (levels.end, levels, num_values, encoding)
+                (levels.end, levels, encoding)
             }
             Page::DataPageV2 {
-                num_values,
                 encoding,
                 def_levels_byte_len,
                 ..
             } => {
                 let levels = usize::try_from(def_levels_byte_len).ok()?;
-                (levels, 0..levels, num_values, encoding)
+                (levels, 0..levels, encoding)
             }
             Page::DictionaryPage { .. } => return None,
         };
@@ -223,7 +227,7 @@ impl Pages {
             buf,
             levels,
             values,
-            rows: usize::try_from(rows).ok()?,
+            rows,
             encoding,
         })
     }
@@ -231,15 +235,16 @@ impl Pages {
     /// The next page, with decompressed bytes that the caller keeps. `None` as of
     /// [`next`](Self::next).
     pub(super) fn page(&mut self) -> Option<Page> {
-        let (mut page, bytes) = self.read()?;
+        let mut page = self.stored()?;
+        let bytes = self.decompressed(&page)?;
         let (Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. }) =
             &mut page;
         *buf = bytes.into_bytes();
         Some(page)
     }
 
-    /// Hands `take` each page with some of `rows`, which ascend, and their places in it. `None` if `take`
-    /// says so, or if a row is NULL or in no page.
+    /// Hands `take` each page with some of `rows`, which ascend, and their places in it. Others are not
+    /// decompressed. `None` if `take` says so, or if a row is in no page, or in one with NULLs.
     pub(super) fn at_rows(
         &mut self,
         rows: &[usize],
@@ -248,17 +253,21 @@ impl Pages {
         let mut validity = Validity::new(self.has_nulls);
         let (mut begin, mut left) = (self.rows.start, rows);
         while !left.is_empty() {
-            let page = self.next()?;
-            let end = begin + page.rows;
-            if end > self.rows.end || validity.add(page.levels(), page.rows)? < page.rows {
+            let page = self.stored()?;
+            let end = begin + rows_of(&page)?;
+            if end > self.rows.end {
                 return None;
             }
             let (here, behind) = left.split_at(left.partition_point(|row| *row < end));
             if !here.is_empty() {
+                let page = self.opened(page)?;
+                if validity.add(page.levels(), page.rows)? < page.rows {
+                    return None;
+                }
                 take(self, &page, &mut here.iter().map(|row| row - begin))?;
+                self.give_back(page);
             }
             (begin, left) = (end, behind);
-            self.give_back(page);
         }
         Some(())
     }
@@ -270,10 +279,13 @@ impl Pages {
         }
     }
 
-    /// A page as it is stored, and its bytes.
-    fn read(&mut self) -> Option<(Page, PageBytes)> {
-        let page = self.pages.get_next_page().ok()??;
-        let (plain, is_compressed) = match page {
+    /// A page as it is stored.
+    fn stored(&mut self) -> Option<Page> {
+        self.pages.get_next_page().ok()?
+    }
+
+    fn decompressed(&mut self, page: &Page) -> Option<PageBytes> {
+        let (plain, is_compressed) = match *page {
             Page::DataPage { .. } => (0, true),
             Page::DataPageV2 {
                 def_levels_byte_len,
@@ -284,11 +296,19 @@ impl Pages {
             Page::DataPageV2 { .. } | Page::DictionaryPage { .. } => return None,
         };
         let stored = page.buffer();
-        let bytes = match &mut self.snappy {
-            Some(snappy) if is_compressed => snappy.decompress(stored, plain)?,
-            _ => PageBytes::Shared(stored.clone()),
-        };
-        Some((page, bytes))
+        match &mut self.snappy {
+            Some(snappy) if is_compressed => snappy.decompress(stored, plain),
+            _ => Some(PageBytes::Shared(stored.clone())),
+        }
+    }
+}
+
+fn rows_of(page: &Page) -> Option<usize> {
+    match page {
+        Page::DataPage { num_values, .. } | Page::DataPageV2 { num_values, .. } => {
+            usize::try_from(*num_values).ok()
+        }
+        Page::DictionaryPage { .. } => None,
     }
 }
 

@@ -88,12 +88,14 @@ impl Series {
             },
             _ => Stats::of(values),
         };
+        let by_round = self.columns.clone();
         let cpu_per_wall = self.cpu.as_secs_f64() / self.wall.as_secs_f64();
         Row {
             name: contender.name.clone(),
             role: contender.role,
             rounds: rounds.min(contender.rounds_max),
             figures: workload.columns.iter().zip(self.columns).map(figure).collect(),
+            by_round,
             samples: self.samples,
             cpu_per_wall: (!workload.is_elsewhere).then_some(cpu_per_wall),
         }

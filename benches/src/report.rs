@@ -26,6 +26,8 @@ pub(crate) struct Row {
     pub(crate) role: Role,
     pub(crate) rounds: usize,
     pub(crate) figures: Vec<Stats>,
+    /// Each figure of each round, by column.
+    pub(crate) by_round: Vec<Vec<f64>>,
     pub(crate) samples: Vec<f64>,
     /// CPU time of the process over elapsed time, in all rounds: the number of busy cores. `None`
     /// for work in another process.
@@ -77,6 +79,7 @@ pub(crate) fn sample([ours, peer]: [f64; 2]) -> Report {
         role,
         rounds: 3,
         figures: vec![Stats::of(vec![figure, figure * 1.5, figure / 2.0])],
+        by_round: vec![vec![figure, figure * 1.5, figure / 2.0]],
         samples: Vec::new(),
         cpu_per_wall: Some(2.0),
     };

@@ -4,6 +4,7 @@ use crate::number::short;
 
 use crate::contender::Role;
 use crate::report::Row;
+use crate::stats::percentile;
 
 pub(crate) struct Target {
     pub(crate) row: &'static str,
@@ -19,7 +20,8 @@ pub(crate) enum Aim {
     AtMost(f64),
     /// At least this many times the other, where more is better.
     AtLeast(f64),
-    /// Both are times, and the row is to be at least this many times as fast.
+    /// Both are times, and the row is to be at least this many times as fast. Of two rows the median
+    /// of the rounds counts: they ran one after the other, on a machine that was as fast for both.
     AsFast(f64),
     /// Reported without an aim.
     Told,
@@ -106,7 +108,8 @@ impl Target {
             let row = rows.iter().find(|row| row.name == name);
             row.unwrap_or_else(|| panic!("a target names the row {name:?}, which is not there"))
         };
-        let ours = figure(find(self.row));
+        let our_row = find(self.row);
+        let ours = figure(our_row);
         let (other, called) = match &self.of {
             Of::Best(names) => {
                 let peers: Vec<&Row> = if names.is_empty() {
@@ -154,12 +157,16 @@ impl Target {
                 let text = format!("{row}{head} ≥ {factor} × {called}: {} ×", short(ratio));
                 (text, Some(ours >= factor * other))
             }
-            (_, Aim::AsFast(times)) => {
+            (of, Aim::AsFast(times)) => {
+                let faster = match of {
+                    Of::Row(name) => by_round(our_row, find(name), self.column),
+                    _ => 1.0 / ratio,
+                };
                 let text = format!(
                     "{row}{head} is ≥ {times} × as fast as {called}: {} ×",
-                    short(1.0 / ratio)
+                    short(faster)
                 );
-                (text, Some(ours * times <= other))
+                (text, Some(faster >= times))
             }
             (_, Aim::Told) => (format!("{row}{head} is at {} × {called}", short(ratio)), None),
         };
@@ -171,6 +178,14 @@ impl Target {
             false => Verdict { text, met },
         }
     }
+}
+
+/// How many times as fast a row was as another, in the median round, or the lower one of two.
+fn by_round(row: &Row, other: &Row, column: usize) -> f64 {
+    let rounds = row.by_round[column].iter().zip(&other.by_round[column]);
+    let mut faster: Vec<f64> = rounds.map(|(ours, other)| other / ours).collect();
+    faster.sort_by(f64::total_cmp);
+    percentile(&faster, 50.0)
 }
 
 #[derive(Debug, PartialEq)]
@@ -191,6 +206,7 @@ mod tests {
             role,
             rounds: 1,
             figures: vec![Stats::of(vec![figure])],
+            by_round: vec![vec![figure]],
             samples: Vec::new(),
             cpu_per_wall: Some(1.0),
         }
@@ -261,6 +277,26 @@ mod tests {
             ("windlass ≤ 1 × serial + a bit: 0.75 ×".to_owned(), Some(true))
         );
         assert_eq!(judged(Target::at_most(1.0, more(0.5))).1, Some(false));
+    }
+
+    #[test]
+    fn rows_are_as_fast_as_in_the_median_round() {
+        let times = |name: &str, rounds: &[f64]| Row {
+            figures: vec![Stats::of(rounds.to_vec())],
+            by_round: vec![rounds.to_vec()],
+            ..row(name, Role::Ours, 0.0)
+        };
+        let judged = |ours: &[f64], other: &[f64]| {
+            let target = Target::as_fast(1.85, Of::Row("one"));
+            let Verdict { text, met } =
+                target.judge(&["ms"], &[times("windlass", ours), times("one", other)]);
+            (text, met)
+        };
+        let text = |faster: &str| format!("windlass is ≥ 1.85 × as fast as one: {faster} ×");
+        // The machine was half as fast from the second round on, but for the other's third.
+        let drifted = judged(&[10.0, 20.0, 20.0], &[19.0, 38.0, 20.0]);
+        assert_eq!(drifted, (text("1.90"), Some(true)));
+        assert_eq!(judged(&[10.0, 10.0], &[18.0, 19.0]), (text("1.80"), Some(false)));
     }
 
     #[test]

@@ -219,26 +219,9 @@ impl AsyncBatchSource for SlotSource {
                 if !is_first && begun.bytes + self.stage.bytes_to_fetch(self.next) > self.batch_bytes {
                     break;
                 }
-                match self.stage.begin_fetch(self.next) {
-                    Ok(None) => {}
-                    Ok(Some(fetch)) => {
-                        let bytes = fetch.bytes();
-                        if fetch.is_awaited() {
-                            self.begin_blocking(&mut begun, &mut blocking).await?;
-                            let Some(permit) = self.permits.get(fetch.requests()).await else {
-                                self.next = slots;
-                                break;
-                            };
-                            let part =
-                                self.mixed
-                                    .spawn(read_async(fetch, permit, Arc::clone(&self.until_over)));
-                            begun.parts.push_back(part?);
-                        } else {
-                            blocking.push(fetch);
-                        }
-                        begun.bytes += bytes;
-                    }
-                    Err(FetchFailed) => begun.failed = true,
+                if !self.begin(&mut begun, &mut blocking).await? {
+                    self.next = slots;
+                    break;
                 }
             }
             self.next += 1;
@@ -260,6 +243,33 @@ impl AsyncBatchSource for SlotSource {
 }
 
 impl SlotSource {
+    /// Begins the fetch of the next slot. Returns whether there was a permit for it.
+    async fn begin(&mut self, begun: &mut Begun, blocking: &mut Vec<SlotFetch>) -> Result<bool, QueryError> {
+        let fetch = match self.stage.begin_fetch(self.next) {
+            Ok(Some(fetch)) => fetch,
+            Ok(None) => return Ok(true),
+            Err(FetchFailed) => {
+                begun.failed = true;
+                return Ok(true);
+            }
+        };
+        let bytes = fetch.bytes();
+        if fetch.is_awaited() {
+            self.begin_blocking(begun, blocking).await?;
+            let Some(permit) = self.permits.get(fetch.requests()).await else {
+                return Ok(false);
+            };
+            let until_over = Arc::clone(&self.until_over);
+            begun
+                .parts
+                .push_back(self.mixed.spawn(read_async(fetch, permit, until_over))?);
+        } else {
+            blocking.push(fetch);
+        }
+        begun.bytes += bytes;
+        Ok(true)
+    }
+
     /// The slots of `fetches` are the last of `begun`.
     async fn begin_blocking(
         &mut self,

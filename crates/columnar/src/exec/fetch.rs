@@ -42,8 +42,8 @@ impl ScanStage {
         is_at_hand
     }
 
-    /// Reserves the fetch of `slot` from the query's pool. Returns `None` if the slot
-    /// [needs no fetch](Self::needs_no_fetch).
+    /// Reserves the fetch of `slot`, which [needs one](Self::needs_no_fetch), from the query's pool.
+    /// Returns `None` if earlier slots have enough rows by now.
     ///
     /// # Errors
     ///
@@ -53,9 +53,6 @@ impl ScanStage {
     ///
     /// If there is no such slot.
     pub fn begin_fetch(self: &Arc<Self>, slot: usize) -> Result<Option<SlotFetch>, FetchFailed> {
-        if self.needs_no_fetch(slot) {
-            return Ok(None);
-        }
         let Some((stored, morsel)) = self.stored_morsel(slot) else {
             return Ok(None);
         };

@@ -105,6 +105,11 @@ impl<'t> Morsel<'t> {
         })
     }
 
+    /// Whether statistics let a row meet `condition`, which cannot fail.
+    pub(crate) fn may_meet(&self, condition: &Expr) -> bool {
+        !may_hold(condition, self.table, &[self.index]).is_empty()
+    }
+
     /// No other rows are asked for from now on.
     pub(crate) fn need(&self, rows: Range<usize>) {
         let is_known = *self.given.borrow() == rows;
@@ -420,9 +425,9 @@ impl Chunk<'_, '_> {
         self.start..self.start + self.rows
     }
 
-    /// Whether statistics let a row of the morsel meet `condition`, which cannot fail.
+    /// As [`Morsel::may_meet`].
     pub(crate) fn may_meet(&self, condition: &Expr) -> bool {
-        !may_hold(condition, self.morsel.table, &[self.morsel.index]).is_empty()
+        self.morsel.may_meet(condition)
     }
 }
 

@@ -73,8 +73,11 @@ impl<'a> SlotFilter<'a> {
             return Ok(());
         }
         let chunks: Vec<Chunk<'_, '_>> = morsel.chunks(rows.clone()).collect();
-        let mut ahead: VecDeque<Selection> =
-            chunks.iter().map(|chunk| Selection::all(chunk.rows())).collect();
+        let may_pass = match &no_worse {
+            Some((_, condition)) if !morsel.may_meet(condition) => Selection::none,
+            _ => Selection::all,
+        };
+        let mut ahead: VecDeque<Selection> = chunks.iter().map(|chunk| may_pass(chunk.rows())).collect();
         for (place, step) in steps.iter().enumerate() {
             if let Step::Best(threshold) = step {
                 for (chunk, selection) in chunks.iter().zip(&ahead) {
@@ -86,7 +89,8 @@ impl<'a> SlotFilter<'a> {
                     return Ok(());
                 }
                 match step {
-                    Step::NoWorse(condition) => leave_no_worse(condition, chunk, selection)?,
+                    Step::NoWorse(_) if selection.count() == 0 => {}
+                    Step::NoWorse(condition) => selection.and(&condition.evaluate_condition(chunk)?),
                     Step::Planned(step) => self.plan.narrow(*step, chunk, selection)?,
                     Step::Best(threshold) => leave_best(threshold, chunk, selection)?,
                 }
@@ -131,7 +135,10 @@ impl<'a> SlotFilter<'a> {
         }
         let mut selection = Selection::all(chunk.rows());
         if let Some(condition) = threshold.and_then(Threshold::condition) {
-            leave_no_worse(&condition, chunk, &mut selection)?;
+            match chunk.may_meet(&condition) {
+                true => selection.and(&condition.evaluate_condition(chunk)?),
+                false => return Ok(Selection::none(chunk.rows())),
+            }
         }
         match selection.count() {
             0 => Ok(selection),
@@ -156,19 +163,6 @@ enum Step<'a> {
     Planned(usize),
     /// The condition that the threshold has once it knows the rows that are left.
     Best(&'a Threshold),
-}
-
-/// All rows of the chunk are asked.
-fn leave_no_worse(
-    condition: &Expr,
-    chunk: &Chunk<'_, '_>,
-    selection: &mut Selection,
-) -> Result<(), ExecError> {
-    match chunk.may_meet(condition) {
-        true => selection.and(&condition.evaluate_condition(chunk)?),
-        false => *selection = Selection::none(chunk.rows()),
-    }
-    Ok(())
 }
 
 fn offer(threshold: &Threshold, chunk: &Chunk<'_, '_>, selection: &Selection) -> Result<(), ExecError> {

@@ -236,8 +236,11 @@ impl Reading {
 
     fn begin(&self, stage: &Arc<ScanStage>, slot: Option<usize>) -> Option<(usize, Fetching)> {
         let slot = slot?;
-        // Without a quota none is refused.
-        let fetch = stage.begin_fetch(slot).ok().flatten();
+        let fetch = match stage.needs_no_fetch(slot) {
+            true => None,
+            // Without a quota none is refused.
+            false => stage.begin_fetch(slot).ok().flatten(),
+        };
         Some((slot, fetch.map(|fetch| self.fetching(fetch))))
     }
 
